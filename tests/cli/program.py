@@ -1,18 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of the program share: running it, small inputs, reading its files."""
-import array
-import gzip
-import json
-import os
-import re
-import shutil
-import signal
-import struct
-import subprocess
-import sys
-import tempfile
-import time
-import unittest
+import array, gzip, json, os, re, shutil, signal, struct, subprocess, sys, tempfile, time, unittest
 from pathlib import Path
 
 

@@ -2,12 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """bench correspondence: its figures against an outsider's count, and how it ends; and the tables that
 tools/bench_table.py makes of what all verbs of bench write."""
-import json
-import math
-import os
-import re
-import subprocess
-import sys
+import json, math, os, re, subprocess, sys
 from pathlib import Path
 
 from program import ProgramTest, main

@@ -2,12 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Black-box tests of what all verbs share, and of info and scanner. See program.py for how a test runs the program, and
 CMakeLists.txt for the other topics."""
-import json
-import math
-import os
-import re
-import shutil
-import subprocess
+import json, math, os, re, shutil, subprocess
 from pathlib import Path
 
 from program import GRID, NUM_VOXELS, SMALL_RING, ProgramTest, main

@@ -2,16 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Work for many machines without MPI: parts of a matrix and what they are joined to, frames, replicates; the model of
 many GPUs."""
-import dataclasses
-import importlib
-import json
-import math
-import os
-import re
-import shutil
-import signal
-import subprocess
-import sys
+import dataclasses, importlib, json, math, os, re, shutil, signal, subprocess, sys
 from pathlib import Path
 
 from program import GRID, ProgramTest, main, split

@@ -1,10 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Completion by shells and manual pages, which come from the tables of options as help does."""
-import os
-import re
-import shutil
-import subprocess
+import os, re, shutil, subprocess
 from pathlib import Path
 
 from program import ProgramTest, main

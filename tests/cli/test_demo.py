@@ -4,14 +4,7 @@
 
 usage: test_demo.py PROGRAM [--full]     --full: full size, within 5 minutes of two processors and 6 GiB
 """
-import json
-import os
-import resource
-import struct
-import subprocess
-import sys
-import tempfile
-import unittest
+import json, os, resource, struct, subprocess, sys, tempfile, unittest
 from pathlib import Path
 
 from program import read_nifti

@@ -1,14 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The verbs of the family direct: tables, projections, deposition, factors, reconstruction, bad input."""
-import json
-import os
-import random
-import re
-import struct
+import json, os, random, re, struct
 
-import h5py
-import numpy
+import h5py, numpy
 
 from program import ProgramTest, main, read_nifti, ring_of
 

@@ -3,13 +3,7 @@
 """Commands of the documents work: each block of commands is run by a shell, and each block of Python by Python,
 in a folder with the files that it takes for granted; the listing in C is the example that is built; commands within
 sentences have verbs and options that the program knows."""
-import os
-import re
-import shlex
-import shutil
-import struct
-import subprocess
-import sys
+import os, re, shlex, shutil, struct, subprocess, sys
 from pathlib import Path
 
 from program import HANG_S, ProgramTest, main, read_nifti, ring_of

@@ -2,11 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """List mode: `events show` and `events convert`, PETSIRD files as another decoder reads them, and reconstructions of
 one acquisition from every format."""
-import json
-import math
-import os
-import re
-import struct
+import json, math, os, re, struct
 from pathlib import Path
 
 import yardl

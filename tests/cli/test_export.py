@@ -2,13 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Matrix files in the programs that read them: numpy, scipy, h5py, anndata, torch, octave; against project, backproject
 and recon; stopped and gone on with; verified."""
-import json
-import os
-import shutil
-import signal
-import subprocess
-import sys
-import unittest
+import json, os, shutil, signal, subprocess, sys, unittest
 from pathlib import Path
 
 from program import GRID, NUM_VOXELS, ProgramTest, main, read_nifti

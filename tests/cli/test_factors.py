@@ -2,11 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`factors`: attenuation, efficiencies and randoms per LOR, against line integrals taken here, and by how much exact
 ones differ from Joseph's on a map with edges."""
-import gzip
-import math
-import random
-import struct
-import sys
+import gzip, math, random, struct, sys
 
 import yardl
 from program import GRID, NUM_VOXELS, ProgramTest, main, read_nifti, read_rows, ring_of, write_nifti

@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small things that a day's work needs: a whole measurement simulated, lists merged and counted, images smoothed,
 counts seen, frames in one file."""
-import gzip
-import math
-import struct
+import gzip, math, struct
 from pathlib import Path
 
 import pictures

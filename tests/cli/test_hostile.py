@@ -2,16 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files made to do harm: small ones that take hours or all memory, ones without an end, ones whose texts rule a
 terminal, ones that were cut, and ones that name what their reader may not see."""
-import json
-import math
-import os
-import random
-import resource
-import signal
-import struct
-import subprocess
-import time
-import unittest
+import json, math, os, random, resource, signal, struct, subprocess, time, unittest
 from pathlib import Path
 
 from program import GRID, SMALL_RING, ProgramTest, main, preloadable, split

@@ -2,10 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`recon --operator listmode`: an image of simulated events against what they came from, and where time of flight puts
 a line's events, in both orders of its crystals."""
-import json
-import math
-import re
-import struct
+import json, math, re, struct
 from pathlib import Path
 
 import yardl

@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Black-box tests of the matrix and its projections: matrix, project, backproject, sensitivity."""
-import json
-import math
-import random
+import json, math, random
 from pathlib import Path
 
 from program import GRID, ProgramTest, main, read_nifti, read_rows

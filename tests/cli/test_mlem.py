@@ -1,10 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Black-box tests of simulated counts and of the images made from them."""
-import math
-import os
-import re
-import signal
+import math, os, re, signal
 from pathlib import Path
 from program import CPU, GRID, HANG_S, NUM_VOXELS, ProgramTest, main, preloadable, preloading, read_nifti
 

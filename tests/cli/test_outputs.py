@@ -2,13 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Outputs under hard use: several programs that write one, kills at any moment, limits on the size of files, links
 where outputs go, rights of what is replaced."""
-import os
-import random
-import resource
-import signal
-import subprocess
-import tempfile
-import time
+import os, random, resource, signal, subprocess, tempfile, time
 from pathlib import Path
 
 from program import CPU, GRID, ProgramTest, main

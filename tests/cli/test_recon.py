@@ -4,13 +4,7 @@
 
 The topic `head` reconstructs the real acquisition of a Biograph mMR with the command that the help of recon shows. It
 takes minutes on two processors, so that CTest does not run it; tools/test.sh --full does."""
-import array
-import itertools
-import math
-import os
-import random
-import resource
-import struct
+import array, itertools, math, os, random, resource, struct
 from pathlib import Path
 
 from program import CPU, GRID, NUM_VOXELS, ProgramTest, main, read_nifti

@@ -1,14 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Black-box tests of the pictures of render."""
-import json
-import math
-import os
-import random
-import re
-import resource
-import shutil
-import struct
+import json, math, os, random, re, resource, shutil, struct
 from pathlib import Path
 
 from pictures import count_ink, read_png

@@ -1,14 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What verbs say before and during long work, and how soon a signal ends them."""
-import os
-import random
-import re
-import resource
-import shutil
-import signal
-import subprocess
-import time
-import unittest
+import os, random, re, resource, shutil, signal, subprocess, time, unittest
 
 from program import NUM_VOXELS, ProgramTest, main, ring_of, split
 

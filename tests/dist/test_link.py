@@ -5,12 +5,7 @@ is said to take such memory, and through the host; and what comes of each that i
 
 usage: test_link.py LORASTER RANKS TOPIC FOLDER
 """
-import array
-import atexit
-import json
-import subprocess
-import sys
-import tempfile
+import array, atexit, json, subprocess, sys, tempfile
 from pathlib import Path
 
 from ranks import FULL, GRID, HANG_S, RING, command, environment, need_mpirun, preloadable, run_topics

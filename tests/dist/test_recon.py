@@ -4,19 +4,7 @@
 
 usage: test_recon.py LORASTER RANKS TOPIC
 """
-import array
-import atexit
-import json
-import os
-import random
-import re
-import shutil
-import signal
-import struct
-import subprocess
-import sys
-import tempfile
-import time
+import array, atexit, json, os, random, re, shutil, signal, struct, subprocess, sys, tempfile, time
 from pathlib import Path
 
 from ranks import FULL, GRID, HANG_S, MPIRUN, RING, environment, mpirun, need_mpirun, preloadable, run_topics, \

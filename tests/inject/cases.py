@@ -1,11 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small runs of every verb on every backend, for calls to fail in."""
-import gzip
-import io
-import os
-import re
-import struct
-import sys
+import gzip, io, os, re, struct, sys
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -20,18 +20,7 @@ starts. In the environment:
   INJECT_SECONDS    time for all cases, in equal shares; what they leave out is told
   INJECT_FROM       with INJECT_SECONDS and one case: how many calls an earlier run of it got to; this one goes on
 """
-import atexit
-import concurrent.futures
-import json
-import os
-import random
-import re
-import shutil
-import subprocess
-import sys
-import tempfile
-import threading
-import time
+import atexit, concurrent.futures, json, os, random, re, shutil, subprocess, sys, tempfile, threading, time
 from collections import Counter
 from pathlib import Path
 

@@ -6,15 +6,7 @@ not be read), and every output as it was or whole.
 
 A spread of the calls fails, or all of them in turn where LORASTER_FULL is set.
 usage: PROGRAM SOURCE_ROOT reading|writing|matrices|helper"""
-import array
-import hashlib
-import os
-import random
-import re
-import shutil
-import subprocess
-import sys
-import tempfile
+import array, hashlib, os, random, re, shutil, subprocess, sys, tempfile
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path

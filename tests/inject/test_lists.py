@@ -4,8 +4,7 @@
 
 usage: test_lists.py SOURCE_ROOT
 """
-import re
-import sys
+import re, sys
 from pathlib import Path
 
 ROOT = Path(sys.argv[1])

@@ -4,12 +4,7 @@
 iteration. On a graphics processor each takes as long as some passes.
 
 usage: test_waits.py PROGRAM FAIL_GL"""
-import atexit
-import os
-import subprocess
-import sys
-import tempfile
-import unittest
+import atexit, os, subprocess, sys, tempfile, unittest
 from collections import Counter
 from pathlib import Path
 

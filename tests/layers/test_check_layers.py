@@ -4,11 +4,7 @@
 
 usage: test_check_layers.py SOURCE_ROOT
 """
-import shutil
-import subprocess
-import sys
-import tempfile
-import unittest
+import shutil, subprocess, sys, tempfile, unittest
 from pathlib import Path
 
 ROOT = Path(sys.argv.pop(1)).resolve()

@@ -4,10 +4,7 @@
 that do.
 
 usage: test_check_links.py SOURCE_ROOT BUILD COMPILER"""
-import subprocess
-import sys
-import tempfile
-import unittest
+import subprocess, sys, tempfile, unittest
 from pathlib import Path
 
 COMPILER = sys.argv.pop(3)

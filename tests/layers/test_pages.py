@@ -5,9 +5,7 @@ page is found from docs/README.md, and what sources say of a page is there.
 
 usage: test_pages.py SOURCE_ROOT
 """
-import re
-import sys
-import unittest
+import re, sys, unittest
 from pathlib import Path
 
 ROOT = Path(sys.argv.pop()).resolve()

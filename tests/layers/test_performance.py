@@ -7,12 +7,7 @@ usage: test_performance.py PROGRAM SOURCE_ROOT TOPIC
 
 topics: commits (77 where there is no history), commands
 """
-import re
-import shlex
-import shutil
-import subprocess
-import sys
-import unittest
+import re, shlex, shutil, subprocess, sys, unittest
 from pathlib import Path
 
 TOPIC = sys.argv.pop()

@@ -10,14 +10,7 @@ environment:
   MUTANTS_SEED    any text: another tenth; default: the commit, or without git always the same
   MUTANTS         regular expression of the shaders, which are then all tried
 """
-import os
-import random
-import re
-import shutil
-import subprocess
-import sys
-import tempfile
-import unittest
+import os, random, re, shutil, subprocess, sys, tempfile, unittest
 from pathlib import Path
 
 FOLDER = Path(sys.argv.pop())
