@@ -172,7 +172,7 @@ static void blurred_lines_have_their_widths(void **state)
     activity->values[0] = 1;
     uint64_t hashes[2];
     for (int n = 0; n < 2; n++) {
-        struct spread spread = {.lors->scanner = lors->scanner, .point_mm = {100, 0, 0}};
+        struct spread spread = {.scanner = lors->scanner, .point_mm = {100, 0, 0}};
         const lr_event_sink sink = {.take = add_spread, .user = &spread};
         const lr_photon_params params =
             filled(lr_photon_params, .lors = lors, .activity = activity, .count = 20000, .seed = 4,
