@@ -95,7 +95,7 @@ static void check_events(const lr_lors *lors, int32_t crystal, lr_event *events)
 }
 
 /* Checks every LOR of a scanner. Returns the number of LORs in coincidence. */
-static int64_t check_all(lr_scanner *scanner)
+static int64_t check_all(const lr_scanner *scanner)
 {
     lr_lors *lors = keep(lr_lors_create(scanner, NULL));
     int64_t next = 0, allowed = 0, pairs = 0;
