@@ -63,11 +63,6 @@ static lr_vector make(int64_t count)
     return lr_vector_part(&whole, 5, count);
 }
 
-static void put(const float *values, lr_vector *vector)
-{
-    assert_ok(lr_vector_copy(vector_of(values, vector->count), vector));
-}
-
 static void get(const lr_vector *vector, float *values)
 {
     assert_ok(lr_vector_copy(vector, vector_of(values, vector->count)));
@@ -84,7 +79,7 @@ static void places_may_differ(void **state)
     lr_vector image = make(NUM_VOXELS), values = make(NUM_DATA), host_image = lr_vector_of_floats(x, NUM_VOXELS);
     lr_vector host_values = lr_vector_of_floats(there, NUM_DATA);
     fill(x, NUM_VOXELS);
-    put(x, &image);
+    assert_ok(lr_vector_copy(vector_of(x, image.count), &image));
     assert_ok(array_forward(s.op, x, on_host), lr_operator_forward(s.op, NULL, &image, &host_values));
     assert_same(there, on_host, NUM_DATA);
     assert_ok(lr_operator_forward(s.op, NULL, &host_image, &values));

@@ -22,17 +22,6 @@ static double *random_image(int64_t count, uint64_t *seed)
 
 typedef void case_fn(const lr_grid *grid, const lr_view *view, const lr_direct_kernel *kernel);
 
-static void each_case(case_fn *check)
-{
-    const lr_grid grids[2] = {case_grid(), case_odd_grid()};
-    for (int v = 0; v < NUM_ANGLES; v++) {
-        for (int model = 0; model < NUM_MODELS; model++) {
-            check(&grids[(v + model) % 2], &case_views[v], &(lr_direct_kernel){.resolution = case_resolution(model)});
-            destroy_kept_since(0);
-        }
-    }
-}
-
 /* --- laws --- */
 
 static void spread(const lr_direct_tables *tables, const double *image, double *histo)
@@ -77,7 +66,14 @@ static void check_projections(const lr_grid *grid, const lr_view *view, const lr
 
 static void projections_are_those_of_the_tables(void **state)
 {
-    each_case(check_projections);
+    const lr_grid grids[2] = {case_grid(), case_odd_grid()};
+    for (int v = 0; v < NUM_ANGLES; v++) {
+        for (int model = 0; model < NUM_MODELS; model++) {
+            check_projections(&grids[(v + model) % 2], &case_views[v],
+                              &(lr_direct_kernel){.resolution = case_resolution(model)});
+            destroy_kept_since(0);
+        }
+    }
 }
 
 /* Checks the transpose element by element, also at the borders: columns of F and F^T for corner and inner voxels. */

@@ -6,12 +6,6 @@
 
 #include "base/vec.h"
 
-/* The clinical case of paper 1: 144 x 144 x 48 voxels of 4 mm, 400 ps, 5.8 mm. */
-static lr_grid clinical_grid(void)
-{
-    return lr_grid_centred((const int[3]){144, 144, 48}, (const double[3]){4, 4, 4});
-}
-
 static void identifiers_are_intervals_of_the_distance(void **state)
 {
     const lr_grid grid = case_grid();
@@ -131,7 +125,7 @@ static void offsets_fill_any_ellipsoid(void **state)
  * count. Paper 2 states at most 29 x 5 x 3. */
 static void sizes_are_those_of_the_papers(void **state)
 {
-    const lr_grid grid = clinical_grid();
+    const lr_grid grid = lr_grid_centred((const int[3]){144, 144, 48}, (const double[3]){4, 4, 4});
     lr_direct_kernel kernel = {.resolution = {.tof_ps = 400}};
     lr_direct_tables *tables = kept_tables(&grid, (lr_view){30, 0}, &kernel);
     assert_int_equal(lr_direct_tables_get_info(tables)->num_offsets, 265);

@@ -68,8 +68,10 @@ static void check_walk(const struct world *world, struct lr_selection_walk walk)
     for (; lor < end; lor++) assert_false(world->chosen[lor] && lor >= begin);
 }
 
-static void check_find(const struct world *world, const lr_selection *selection, uint64_t *state)
+static void check_selection(const struct world *world, const lr_selection *selection, uint64_t *state)
 {
+    const int64_t count = world->lors->count;
+    assert_ok(lr_selection_check(world->lors, selection, NULL));
     struct lr_selection_finder every = {.lors = world->lors, .selection = selection}, some = every;
     int64_t position = 0;
     for (int64_t lor = 0; lor < world->lors->count; lor++) {
@@ -78,13 +80,6 @@ static void check_find(const struct world *world, const lr_selection *selection,
         if (test_random(state) < 0.1) assert_int_equal(lr_selection_find(&some, lor), expected);
     }
     assert_int_equal(lr_selection_count(world->lors, selection), position);
-}
-
-static void check_selection(const struct world *world, const lr_selection *selection, uint64_t *state)
-{
-    const int64_t count = world->lors->count;
-    assert_ok(lr_selection_check(world->lors, selection, NULL));
-    check_find(world, selection, state);
     for (int k = 0; k < 20; k++) {
         const int64_t a = (int64_t)(test_random(state) * (double)count);
         const int64_t b = a + 1 + (int64_t)(test_random(state) * (double)(count - a));
