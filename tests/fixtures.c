@@ -57,8 +57,7 @@ void *keep_object(void *object, void (*destroy)(void *object))
     if (object == NULL) fail_msg("%s", lr_last_error(NULL));
     if (count_kept == room_kept) {
         room_kept = 2 * room_kept + 64;
-        all_kept = realloc(all_kept, (size_t)room_kept * sizeof(*all_kept));
-        assert_non_null(all_kept);
+        all_kept = non_null(realloc(all_kept, (size_t)room_kept * sizeof(*all_kept)));
     }
     all_kept[count_kept].object = object;
     all_kept[count_kept++].destroy = destroy;
@@ -258,8 +257,7 @@ static void end_fixture(void *object)
 
 struct fixture kept_fixture(enum fixture_kind kind)
 {
-    struct fixture *fixture = calloc(1, sizeof(*fixture));
-    assert_non_null(fixture);
+    struct fixture *fixture = non_null(calloc(1, sizeof(*fixture)));
     fixture_init(fixture, kind);
     keep_object(fixture, end_fixture);
     return *fixture;

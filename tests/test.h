@@ -71,6 +71,14 @@
 /* A struct with the given fields: filled(lr_grid, .size = {1, 1, 1}). */
 #define filled(type, ...) ((type){__VA_ARGS__})
 
+/* The pointer, which must not be NULL. */
+#define non_null(pointer) test_non_null(pointer, #pointer, __FILE__, __LINE__)
+static inline void *test_non_null(const void *pointer, const char *text, const char *file, int line)
+{
+    _assert_true(pointer != NULL, text, file, line);
+    return (void *)pointer;
+}
+
 /* The text must contain the words. */
 #define assert_says(text, words)                                                                                       \
     do {                                                                                                               \

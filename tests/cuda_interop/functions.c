@@ -38,8 +38,7 @@ static void end_held(struct gl_loan *loan)
 /* The texels of an image, which remains lent. */
 static float4 *take(const struct lr_direct_image *image)
 {
-    struct gl_buffer *buffer = image->buffer;
-    assert_non_null(buffer);
+    struct gl_buffer *buffer = non_null(image->buffer);
     if (buffer->loan == NULL) {
         struct held *held = calloc(1, sizeof(*held));
         held->loan.end = end_held;
@@ -79,8 +78,7 @@ static lr_status run(void *self, bool forward, int view, const struct lr_direct_
                      const struct lr_direct_image *target)
 {
     assert_ok(gl_context_make_current(fake.compute->ctx));
-    const struct lr_direct_view_tables *tables = lr_direct_open_tables(fake.compute, view);
-    assert_non_null(tables);
+    const struct lr_direct_view_tables *tables = non_null(lr_direct_open_tables(fake.compute, view));
     int32_t *offsets = read_buffer(tables->offsets);
     float *values = read_buffer(tables->values);
     uint16_t *map = malloc((size_t)gl_texture_bytes(tables->map));

@@ -45,8 +45,7 @@ static void open_tables(struct tables *tables, const lr_direct_tables_params *pa
 {
     *tables = (struct tables){0};
     assert_ok(lr_direct_shape_init(&tables->shape, params));
-    tables->exact = lr_direct_tables_create(params);
-    assert_non_null(tables->exact);
+    tables->exact = non_null(lr_direct_tables_create(params));
     const lr_cuda_layout layout = layout_of(params, &params->view, 1);
     tables->num_texels = (int64_t)layout.extent[0] * layout.extent[1] * layout.extent[2];
     tables->gather = (lr_cuda_gather){.layout = layout,

@@ -230,9 +230,8 @@ static void check_file(const struct fixture *fixture, const lr_photon_params *ph
     lr_deposit *direct = make(fixture, &grid, LR_DEPOSIT_TRILINEAR, false);
     const lr_event_sink sink = lr_deposit_sink(direct);
     assert_ok(lr_events_from_activity(photons, &sink, NULL));
-    lr_events_writer *writer = lr_events_writer_create(
-        &(lr_events_writer_params){.path = path, .lors = fixture->lors, .info = &info, .log = &log->log});
-    assert_non_null(writer);
+    lr_events_writer *writer = non_null(lr_events_writer_create(
+        &(lr_events_writer_params){.path = path, .lors = fixture->lors, .info = &info, .log = &log->log}));
     const lr_event_sink to_file = lr_events_writer_sink(writer);
     assert_ok(lr_events_from_activity(photons, &to_file, NULL), lr_events_writer_finish(writer));
     lr_deposit *read = make(fixture, &grid, LR_DEPOSIT_TRILINEAR, false);

@@ -66,8 +66,7 @@ static void cut_files_are_refused(void **state)
     char path[64];
     uint64_t seed = 2;
     assert_ok(lr_histo_images_write(path_of(path), make(&seed), NULL));
-    FILE *file = fopen(path, "rb");
-    assert_non_null(file);
+    FILE *file = non_null(fopen(path, "rb"));
     fseek(file, 0, SEEK_END);
     const long size = ftell(file);
     fclose(file);

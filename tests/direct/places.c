@@ -179,14 +179,12 @@ static void a_callers_buffer_is_the_image(void **state)
 {
     s = (struct session){.random = test_seed()};
     test_log_init(&s.log);
-    s.ctx = gl_context_create(&(struct gl_context_params){.log = &s.log.log});
-    assert_non_null(s.ctx);
+    s.ctx = non_null(gl_context_create(&(struct gl_context_params){.log = &s.log.log}));
     assert_ok(gl_context_make_current(s.ctx));
     assert_true(gl_context_share(&s.shared));
     s.op = create("compute", false);
     struct gl_buffer *buffer =
-        gl_buffer_create(s.ctx, &(struct gl_buffer_params){.label = "the caller's", .size_bytes = sizeof(x)});
-    assert_non_null(buffer);
+        non_null(gl_buffer_create(s.ctx, &(struct gl_buffer_params){.label = "the caller's", .size_bytes = sizeof(x)}));
     lr_vector_gl_buffer name = {.buffer = buffer->name, .after = glFenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0)};
     glFlush();
     lr_vector image;

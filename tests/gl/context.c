@@ -49,9 +49,8 @@ static void each_way_draws(void **state)
         struct gl_context *ctx;
         if (gl_context_try(&ways[k], &params, &found, &ctx) != LR_OK) continue;
         assert_ok(gl_context_make_current(ctx));
-        struct gl_target *target = gl_target_create(
-            ctx, &(struct gl_target_params){.label = "tiny", .width = 3, .height = 2, .colour_formats = {GL_R32F}});
-        assert_non_null(target);
+        struct gl_target *target = non_null(gl_target_create(
+            ctx, &(struct gl_target_params){.label = "tiny", .width = 3, .height = 2, .colour_formats = {GL_R32F}}));
         gl_target_clear(target, &(struct gl_clear){.colours[0].f = {0.25f}});
         float pixels[6];
         assert_ok(gl_texture_read(target->colours[0], NULL, pixels));
@@ -98,8 +97,7 @@ static void the_last_usable_device_has_its_number(void **state)
     int usable = 0;
     for (int k = 0; k < count; k++) usable += devices[k].usable;
     const struct gl_context_params last = {.device = usable - 1}, beyond = {.device = usable};
-    struct gl_context *ctx = gl_context_create(&last);
-    assert_non_null(ctx);
+    struct gl_context *ctx = non_null(gl_context_create(&last));
     gl_context_destroy(ctx);
     assert_null(gl_context_create(&beyond));
 }
@@ -108,9 +106,8 @@ static void the_last_usable_device_has_its_number(void **state)
 static void assert_works(struct gl_context *ctx, uint32_t number)
 {
     uint32_t back = 0;
-    struct gl_buffer *buffer =
-        gl_buffer_create(ctx, &(struct gl_buffer_params){.label = "number", .size_bytes = 4, .data = &number});
-    assert_non_null(buffer);
+    struct gl_buffer *buffer = non_null(
+        gl_buffer_create(ctx, &(struct gl_buffer_params){.label = "number", .size_bytes = 4, .data = &number}));
     assert_ok(gl_buffer_read(buffer, 0, 4, &back));
     assert_int_equal(back, number);
     gl_buffer_destroy(buffer);
@@ -118,8 +115,7 @@ static void assert_works(struct gl_context *ctx, uint32_t number)
 
 static void two_contexts_on_one_display_outlive_each_other(void **state)
 {
-    struct gl_context *second = gl_context_create(&(struct gl_context_params){.log = &test->log.log});
-    assert_non_null(second);
+    struct gl_context *second = non_null(gl_context_create(&(struct gl_context_params){.log = &test->log.log}));
     assert_works(test->ctx, 1); /* the first context is still current after the second was made */
     assert_ok(gl_context_make_current(second));
     assert_works(second, 2);
@@ -171,8 +167,7 @@ static void a_foreign_context_is_undisturbed(void **state)
 static void an_adopted_context_works_and_stays(void **state)
 {
     glEnable(GL_BLEND);
-    struct gl_context *adopted = gl_context_adopt(&(struct gl_context_params){.log = &test->log.log});
-    assert_non_null(adopted);
+    struct gl_context *adopted = non_null(gl_context_adopt(&(struct gl_context_params){.log = &test->log.log}));
     assert_ok(gl_context_make_current(adopted));
     assert_false(glIsEnabled(GL_BLEND));
     assert_works(adopted, 8);

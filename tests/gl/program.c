@@ -96,8 +96,7 @@ static void stages_must_make_sense(void **state)
 /* The line with this text must be attributed to this file and line. */
 static void assert_place(const struct gl_shader_source *source, const char *text, int file, int line)
 {
-    const char *found = strstr(source->text, text);
-    assert_non_null(found);
+    const char *found = non_null(strstr(source->text, text));
     int flat_line = 1;
     for (const char *at = source->text; at < found; at++) flat_line += *at == '\n';
     struct gl_shader_place place;

@@ -418,8 +418,7 @@ static void work_before_a_new_object_is_checked(void **state)
     const struct gl_texture_params texel = {.label = "texel", .format = GL_R32F, .width = 1, .height = 1};
     glDebugMessageControl(GL_DONT_CARE, GL_DONT_CARE, GL_DONT_CARE, 0, NULL, GL_FALSE);
     for (int k = 0; k < 3; k++) {
-        struct gl_buffer *buffer = gl_buffer_create(test->ctx, &four);
-        assert_non_null(buffer);
+        struct gl_buffer *buffer = non_null(gl_buffer_create(test->ctx, &four));
         glDisable(0xFFFF);
         test->log.status = LR_OK;
         if (k == 0)

@@ -115,8 +115,7 @@ static const char *write_form(const struct form *form)
     static char name[64];
     model(form);
     snprintf(name, sizeof(name), "%s.geom", form->name);
-    FILE *file = fopen(name, "w");
-    assert_non_null(file);
+    FILE *file = non_null(fopen(name, "w"));
     fprintf(file,
             "modality : PET\nscanner name : %s\nnumber of elements : %d\nnumber of layers : %d\n"
             "scanner radius : 80,89,98\nnumber of rsectors : %d\nnumber of rsectors axial : %d\n"

@@ -46,8 +46,7 @@ static void our_own_arrays_are_read(void **state)
 /* Writes a header of this version and text, then the numbers as doubles; the last `cut` bytes are missing. */
 static void write_doubles(int version, const char *text, long cut)
 {
-    FILE *file = fopen(FILE_NAME, "wb");
-    assert_non_null(file);
+    FILE *file = non_null(fopen(FILE_NAME, "wb"));
     fprintf(file, "\x93NUMPY%c%c%c%c", version, 0, (int)(strlen(text) & 255), (int)(strlen(text) >> 8));
     if (version > 1) fprintf(file, "%c%c", 0, 0);
     fputs(text, file);

@@ -21,8 +21,7 @@ static lr_diagnosis *diagnose_yaml(const char *yaml, const lr_grid *grid)
     lr_scanner_draft *draft =
         lr_scanner_draft_parse(lr_yaml_parse("planted.yaml", yaml, (int64_t)strlen(yaml), &log.log));
     if (draft == NULL) fail_msg("%s", log.error);
-    lr_diagnosis *diagnosis = lr_scanner_examine(draft, grid, NULL);
-    assert_non_null(diagnosis);
+    lr_diagnosis *diagnosis = non_null(lr_scanner_examine(draft, grid, NULL));
     lr_scanner_draft_destroy(draft);
     return diagnosis;
 }
@@ -76,10 +75,8 @@ static void expect_no_suspects(const lr_diagnosis *diagnosis, const char *what)
 static void presets_raise_no_alarm(void **state)
 {
     for (const char *const *name = lr_scanner_presets(); *name != NULL; name++) {
-        lr_scanner_draft *draft = lr_scanner_draft_read(*name, NULL);
-        assert_non_null(draft);
-        lr_diagnosis *diagnosis = lr_scanner_examine(draft, NULL, NULL);
-        assert_non_null(diagnosis);
+        lr_scanner_draft *draft = non_null(lr_scanner_draft_read(*name, NULL));
+        lr_diagnosis *diagnosis = non_null(lr_scanner_examine(draft, NULL, NULL));
         expect_no_suspects(diagnosis, *name);
         assert_all(find(diagnosis, LR_FINDING_SIZE) != NULL, find(diagnosis, LR_FINDING_HIDING) == NULL);
         lr_diagnosis_destroy(diagnosis);
@@ -97,11 +94,9 @@ static void panels_hide_panels(void **state)
         "name: planted\nmodules:\n" PANEL("-70", "8", "5") PANEL("-40", "5", "4") PANEL("60", "8", "5");
     const lr_grid grid = lr_grid_centred((int[3]){1, 1, 1}, (double[3]){0.1, 0.1, 0.1});
     lr_diagnosis *diagnosis = diagnose_yaml(yaml, &grid);
-    const lr_finding *finding = find(diagnosis, LR_FINDING_HIDING);
-    assert_non_null(finding);
+    const lr_finding *finding = non_null(find(diagnosis, LR_FINDING_HIDING));
     assert_pairs(0, {finding->modules[0], 1}, {finding->modules[1], 0});
-    const char *number = strstr(finding->sentence, "hides ");
-    assert_non_null(number);
+    const char *number = non_null(strstr(finding->sentence, "hides "));
     /* The face is sampled at 16 points along each axis. */
     assert_true(fabs(strtod(number + 6, NULL) - 100 * 0.875 * 0.875) <= 6);
     expect(diagnosis, LR_NOTE, LR_FINDING_HIDING, "module 1 stands before module 0");

@@ -44,8 +44,7 @@ static inline const char *folder_file(const struct test_folder *folder, char pat
 /* Returns the number of files, including hidden ones; `removes` deletes them. */
 static inline int folder_visit(const struct test_folder *folder, bool removes)
 {
-    DIR *open = opendir(folder->path);
-    assert_non_null(open);
+    DIR *open = non_null(opendir(folder->path));
     int count = 0;
     for (struct dirent *entry = readdir(open); entry != NULL; entry = readdir(open)) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
@@ -131,8 +130,7 @@ static inline void check_pairs(const char *text, double tolerance, const double 
 static inline unsigned char *bytes_read(const char *path, size_t *count)
 {
     struct stat facts;
-    FILE *file = fopen(path, "rb");
-    assert_non_null(file);
+    FILE *file = non_null(fopen(path, "rb"));
     assert_int_equal(fstat(fileno(file), &facts), 0);
     const size_t size = (size_t)facts.st_size;
     unsigned char *bytes = kept((int64_t)size + 1, 1);
@@ -151,8 +149,7 @@ static inline size_t file_size(const char *path)
 
 static inline void bytes_write(const char *path, const void *bytes, size_t count)
 {
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
+    FILE *file = non_null(fopen(path, "wb"));
     assert_ints(fwrite(bytes, 1, count, file), count, fclose(file), 0);
 }
 

@@ -69,8 +69,7 @@ static inline void write_yaml(const struct setup *s, const char *path)
 /* One crystal per line; detectors of the second ring of modules are numbered after those of the first. */
 static inline void write_map(const struct setup *s, const char *path)
 {
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
+    FILE *file = non_null(fopen(path, "w"));
     fputs("# depth_mm: 10\n# face_mm: 3.5 4.5\n", file);
     for (int c = 0; c < 36; c++) {
         double at[3];

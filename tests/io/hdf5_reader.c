@@ -155,8 +155,7 @@ static void test_long_entries(void **state)
     const int64_t count = 2 * lr_grid_num_voxels(&grid);
     for (int64_t k = 0; k < count; k++) histo->values[k] = (float)(k % 65521);
     assert_int_equal(lr_histo_images_write(PATH, histo, NULL), LR_OK);
-    lr_histo_images *read = lr_histo_images_read(PATH, NULL);
-    assert_non_null(read);
+    lr_histo_images *read = non_null(lr_histo_images_read(PATH, NULL));
     assert_memory_equal(read->values, histo->values, (size_t)count * sizeof(*read->values));
     lr_histo_images_destroy(read);
     lr_histo_images_destroy(histo);
@@ -211,8 +210,7 @@ static pid_t find_child(void)
     char path[64];
     int child = 0;
     snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
-    FILE *file = fopen(path, "r");
-    assert_non_null(file);
+    FILE *file = non_null(fopen(path, "r"));
     assert_int_equal(fscanf(file, "%d", &child), 1);
     fclose(file);
     return (pid_t)child;
@@ -223,8 +221,7 @@ static void test_rows_after_death(void **state)
 {
     struct test_log log = TEST_LOG(log);
     write_matrix_of(PATH, files.lors);
-    lr_matrix_file *file = lr_matrix_file_open(PATH, &log.log);
-    assert_non_null(file);
+    lr_matrix_file *file = non_null(lr_matrix_file_open(PATH, &log.log));
     int rows = 0;
     const lr_row_sink sink = {pass_row, &rows};
     assert_int_equal(lr_matrix_file_rows(file, &sink, NULL), LR_OK);

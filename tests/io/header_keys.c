@@ -340,8 +340,7 @@ static void write_map(const char *path, const char *text)
     static const char *const names[] = {"ring", "det", "layer", "x", "y", "z"};
     double own[6] = {0};
     char field[128], value[256];
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
+    FILE *file = non_null(fopen(path, "w"));
     lr_module_crystal_centre(&fixture.octagon->scanner->modules[0], 1, 1, &own[3]);
     while (next_field(&text, field, value)) {
         if (field[0] == '#') fprintf(file, "%s: %s\n", field, value);

@@ -45,8 +45,7 @@ static inline lr_prompts_delayeds bin_events(lr_events_source source, const lr_l
 /* Writes the events into a file in two pieces. */
 static inline void write_list(const lr_events_writer_params *params, const lr_event *events, int64_t count)
 {
-    lr_events_writer *writer = lr_events_writer_create(params);
-    assert_non_null(writer);
+    lr_events_writer *writer = non_null(lr_events_writer_create(params));
     const lr_event_sink sink = lr_events_writer_sink(writer);
     assert_int_equal(sink.take(sink.user, events, count / 2), LR_OK);
     assert_ok(sink.take(sink.user, events + count / 2, count - count / 2), lr_events_writer_finish(writer));

@@ -23,7 +23,6 @@ static inline lr_matrix_writer_params params_of(lr_matrix_format format)
 
 static inline lr_matrix_writer *writer_of(const lr_matrix_writer_params *params)
 {
-    lr_matrix_writer *writer = lr_matrix_writer_create(params);
-    assert_non_null(writer);
+    lr_matrix_writer *writer = non_null(lr_matrix_writer_create(params));
     return writer;
 }

@@ -177,8 +177,7 @@ static void assert_last_column(int64_t expected, int is_wide)
 {
     int64_t last = -1;
     const lr_row_sink sink = {take_last, &last};
-    lr_matrix_file *file = lr_matrix_file_open(PATH, NULL);
-    assert_non_null(file);
+    lr_matrix_file *file = non_null(lr_matrix_file_open(PATH, NULL));
     assert_int_equal(lr_matrix_file_rows(file, &sink, NULL), LR_OK);
     assert_int_equal(last, expected);
     lr_matrix_file_close(file);
@@ -294,8 +293,7 @@ static void test_read(void **state)
     for (int k = 0; k < 2; k++) {
         const lr_matrix_writer_params params = some_rows(formats[k]);
         assert_int_equal(write_rows(&params, INT32_MAX), LR_OK);
-        lr_matrix_file *file = lr_matrix_file_open(PATH, &files.log.log);
-        assert_non_null(file);
+        lr_matrix_file *file = non_null(lr_matrix_file_open(PATH, &files.log.log));
         const lr_matrix_file_info *info = lr_matrix_file_get_info(file);
         assert_pairs(0, {info->num_rows, 7}, {info->num_columns, files.lors->count},
                      {info->is_described, formats[k] == LR_MATRIX_HDF5});

@@ -28,8 +28,7 @@ static lr_status write_rows(const lr_matrix_writer_params *params, int count)
 {
     static int64_t voxels[many];
     static double values[many];
-    lr_matrix_writer *writer = lr_matrix_writer_create(params);
-    assert_non_null(writer);
+    lr_matrix_writer *writer = non_null(lr_matrix_writer_create(params));
     for (int k = 0; k < count; k++) {
         voxels[k] = k;
         values[k] = k + 1;

@@ -271,8 +271,7 @@ static void test_advice(void **state)
     const char *path = "a.hs";
     write_header(path, "");
     keep(lr_lor_data_read(path, lors, &files.log.log));
-    const char *advice = strstr(files.log.warning, "a field_of_view_mm of ");
-    assert_non_null(advice);
+    const char *advice = non_null(strstr(files.log.warning, "a field_of_view_mm of "));
     lr_scanner *narrow = even_ring(16, 90 + 1.5 * 360 / 64);
     narrow->coincidence.field_of_view_mm = atof(advice + 22);
     lr_lors *fewer = lors_of(narrow);

@@ -35,8 +35,7 @@ static int crystal_of(int ring, int detector)
 /* Writes one line per crystal, rounded to 4 decimals, in another order than ours. */
 static void write_map(bool layers, const char *comma)
 {
-    FILE *file = fopen(MAP, "w");
-    assert_non_null(file);
+    FILE *file = non_null(fopen(MAP, "w"));
     fprintf(file, "#ring%sdetector%sx%sy%sz\n\n", comma, comma, comma, comma);
     for (int detector = NUM_DETECTORS - 1; detector >= 0; detector--) {
         for (int ring = 0; ring < NUM_RINGS; ring++) {

@@ -159,8 +159,7 @@ static void safir_agrees_with_its_crystal_map(void **state)
     char path[1024], line[256];
     if (test_data(path, "safir/DualRingPrototype_crystal_map.txt") == NULL) skip();
     lr_scanner *scanner = read_preset("safir-dual-ring-prototype");
-    FILE *file = fopen(path, "r");
-    assert_non_null(file);
+    FILE *file = non_null(fopen(path, "r"));
     char *taken = kept((size_t)scanner->num_crystals, 1);
     int count = 0;
     double worst = 0;

@@ -212,8 +212,7 @@ static void long_lines_are_cut_around_the_place(void **state)
     assert_says(log.error, FILE_NAME ":1:1301: unknown key 'wrong'");
     const char *shown = strchr(log.error, '\n'), *caret = strchr(log.error, '^');
     assert_true(shown != NULL && caret != NULL);
-    const char *under = strchr(shown + 1, '\n');
-    assert_non_null(under);
+    const char *under = non_null(strchr(shown + 1, '\n'));
     assert_int_equal(caret - under, strstr(shown, "wrong") - shown);
 }
 

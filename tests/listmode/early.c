@@ -63,8 +63,7 @@ static void test_taken(void **state)
     lr_listmode_info own, taken;
     test_log_init(&test_log);
     early_sensitivity_begin(&early, &params, false);
-    lr_operator *from = early_sensitivity_of(&early);
-    assert_non_null(from);
+    lr_operator *from = non_null(early_sensitivity_of(&early));
     assert_ptr_equal(early_sensitivity_of(&early), from);
     assert_ok(early_sensitivity_wait(&early, NULL, &hearing));
     assert_says(told, "the sensitivity is from 2000 of");
@@ -92,8 +91,7 @@ static void test_stopped(void **state)
     const lr_progress progress = {stop, &calls};
     lr_listmode_info own, taken;
     early_sensitivity_begin(&early, &params, false);
-    lr_operator *from = early_sensitivity_of(&early);
-    assert_non_null(from);
+    lr_operator *from = non_null(early_sensitivity_of(&early));
     assert_ints(early_sensitivity_wait(&early, &progress, &hearing), LR_CANCELLED, calls, 1);
     early.shown = NULL; /* which would stop the computation again */
     atomic_store(&early.is_unwanted, false);

@@ -47,8 +47,7 @@ static void end_backend(void *object)
 
 static void bench_open(void)
 {
-    bench.backend = calloc(1, sizeof(*bench.backend));
-    assert_non_null(bench.backend);
+    bench.backend = non_null(calloc(1, sizeof(*bench.backend)));
     assert_ok(lr_native_backend_create(&bench.params, bench.backend));
     keep_object(bench.backend, end_backend);
 }

@@ -55,8 +55,7 @@ static lr_status create(int which, const struct lr_backend_params *params, struc
     backend->is_gpu = racer->is_gpu;
     if (racer->answer != LR_OK) return lr_error(params->log, racer->answer, "%s stays at home", fns[which].name);
     lr_warn(params->log, "%s is here", fns[which].name);
-    struct runner *runner = malloc(sizeof(*runner));
-    assert_non_null(runner);
+    struct runner *runner = non_null(malloc(sizeof(*runner)));
     *runner = (struct runner){racer, *params};
     racer->mode = params->mode;
     backend->fns = &fns[which];

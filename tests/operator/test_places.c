@@ -69,10 +69,9 @@ static void a_texture_of_another_context_gets_it(void **state)
     for (int k = 0; k < NUM_WAYS; k++) {
         struct bench *bench = &benches[k];
         const int *size = bench->fixture.grid.size;
-        struct gl_texture *texture = gl_texture_create(
+        struct gl_texture *texture = non_null(gl_texture_create(
             bench->ctx, &filled(struct gl_texture_params, .label = "shared", .target = GL_TEXTURE_3D, .format = GL_R32F,
-                                .width = size[0], .height = size[1], .depth = size[2]));
-        assert_non_null(texture);
+                                .width = size[0], .height = size[1], .depth = size[2])));
         lr_vector_texture copy = {.texture = texture->name, .size = {size[0], size[1], size[2]}};
         lr_vector x = make(bench, bench->num_voxels);
         fill(bench, image, bench->num_voxels);

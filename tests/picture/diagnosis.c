@@ -29,8 +29,7 @@ static int count_red(const lr_picture *picture, double centre[2])
 static lr_picture *draw(lr_scanner_draft *draft, const lr_grid *grid, int *suspects)
 {
     struct test_log log = TEST_LOG(log);
-    lr_diagnosis *diagnosis = lr_scanner_examine(draft, grid, &log.log);
-    assert_non_null(diagnosis);
+    lr_diagnosis *diagnosis = non_null(lr_scanner_examine(draft, grid, &log.log));
     *suspects = diagnosis->num_suspects;
     const lr_diagnosis_params params = {.draft = draft, .diagnosis = diagnosis, .grid = grid, .log = &log.log};
     lr_picture *picture = lr_picture_diagnosis(&params);

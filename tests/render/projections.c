@@ -34,8 +34,7 @@ static struct bench *bench_open(lr_scanner *scanner, double reach_mm, int rays, 
                                 bool deterministic, int64_t memory)
 {
     const double edge = reach_mm / 4;
-    struct bench *bench = calloc(1, sizeof(*bench));
-    assert_non_null(bench);
+    struct bench *bench = non_null(calloc(1, sizeof(*bench)));
     struct subject *subject = bench->subject = subject_open("raster", scanner);
     subject->grid = lr_grid_centred((const int[3]){5, 4, 3}, (const double[3]){edge, edge * 1.1, edge * 0.7});
     subject->grid.origin_mm[0] += 0.13 * edge;

@@ -203,8 +203,7 @@ static void test_texels_round_trip(void **context)
     static const int64_t sizes[] = {1, 4095, 4096, 4097, 12288, 20000};
     enum { BEFORE = 5 };
     uint64_t state = test_seed();
-    lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_GL});
-    assert_non_null(place);
+    lr_place *place = non_null(lr_place_open(&(lr_place_params){.kind = LR_PLACE_GL}));
     assert_ok(gl_context_make_current(place->ctx));
     for (int k = 0; k < 6; k++) {
         const int64_t count = sizes[k];

@@ -240,8 +240,7 @@ static inline lr_scanner *preset_scanner(const char *name)
 /* Random values up to most_per_mm; crystals have about 0.02. The caller destroys the image. */
 static inline lr_image *random_mu(const lr_grid *grid, double most_per_mm, uint64_t *state)
 {
-    lr_image *mu = lr_image_create(grid, NULL);
-    assert_non_null(mu);
+    lr_image *mu = non_null(lr_image_create(grid, NULL));
     for (int64_t v = 0; v < lr_grid_num_voxels(grid); v++) mu->values[v] = (float)(most_per_mm * test_random(state));
     return mu;
 }

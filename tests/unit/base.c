@@ -16,8 +16,7 @@ static void memory_is_zeroed(void **state)
     int64_t *block = lr_alloc(1000, sizeof(*block), "a block", NULL);
     for (int k = 0; k < 1000; k++) assert_true(block[k] == 0);
     free(block);
-    void *nothing = lr_alloc(0, 8, "nothing", NULL);
-    assert_non_null(nothing);
+    void *nothing = non_null(lr_alloc(0, 8, "nothing", NULL));
     free(nothing);
 }
 

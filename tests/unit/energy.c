@@ -19,8 +19,7 @@ static struct energy_meter *open_card(const char *device, int number)
 
 static void expect_card(const char *device, int number, double joules_a_reading)
 {
-    struct energy_meter *meter = open_card(device, number);
-    assert_non_null(meter);
+    struct energy_meter *meter = non_null(open_card(device, number));
     assert_string_equal(energy_source(meter), "NVML");
     for (int k = 1; k <= 3; k++) {
         double joules = -1;
@@ -81,8 +80,7 @@ static void write_text(int counter, const char *file, const char *text)
 {
     char path[256];
     path_of(path, counter, file);
-    FILE *stream = fopen(path, "w");
-    assert_non_null(stream);
+    FILE *stream = non_null(fopen(path, "w"));
     fputs(text, stream);
     fclose(stream);
 }
@@ -124,8 +122,7 @@ static void test_processors(void **state)
     assert_null(energy_open(&params));
     make_counter(1, "package-0\n", "999000000\n");
     make_counter(3, "package-1\n", "4000000\n");
-    struct energy_meter *meter = energy_open(&params);
-    assert_non_null(meter);
+    struct energy_meter *meter = non_null(energy_open(&params));
     assert_string_equal(energy_source(meter), "RAPL");
     assert_all(energy_read(meter, &joules), joules == 0);
     write_text(1, "energy_uj", "2500000\n");

@@ -175,8 +175,7 @@ static void plugins_share_the_pool(void **state)
 {
     double times = 3.0;
     assert_int_equal(setenv("LORASTER_PLUGINS", LR_TEST_PLUGINS, 1), 0);
-    const struct lr_mpi_plugin *plugin = lr_plugin_mpi(NULL);
-    assert_non_null(plugin);
+    const struct lr_mpi_plugin *plugin = non_null(lr_plugin_mpi(NULL));
     for (int k = 0; k < 3; k++) {
         assert_true(gather_threads(THREADS));
         assert_ok(plugin->eigen(&times, NULL, THREADS));
@@ -225,8 +224,7 @@ static void errors_reach_their_callers(void **state)
     assert_int_equal(status, LR_USAGE);
 
     assert_int_equal(setenv("LORASTER_PLUGINS", LR_TEST_PLUGINS, 1), 0);
-    const struct lr_mpi_plugin *plugin = lr_plugin_mpi(NULL);
-    assert_non_null(plugin);
+    const struct lr_mpi_plugin *plugin = non_null(lr_plugin_mpi(NULL));
     (void)plugin->eigen(NULL, NULL, -2);
     assert_says(lr_last_error(NULL), "of the plugin");
 }

@@ -193,8 +193,8 @@ static void the_callers_stream(void **state)
     lr_vector x;
     lr_vector_sums sums;
     assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
-    lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .device = 1, .cuda_stream = stream});
-    assert_non_null(place);
+    lr_place *place =
+        non_null(lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .device = 1, .cuda_stream = stream}));
     assert_ptr_equal(lr_place_get_info(place).cuda_stream, stream);
     assert_string_equal(lr_place_get_info(place).device, "fake device 1");
     assert_int_equal(lr_place_get_info(place).memory_bytes, INT64_C(1) << 33);

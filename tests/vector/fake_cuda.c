@@ -154,8 +154,7 @@ static bool remove_held(void *memory, int device)
 static void *hold(size_t bytes, int device)
 {
     const size_t whole = (bytes + 255) / 256 * 256;
-    void *memory = aligned_alloc(256, whole);
-    assert_non_null(memory);
+    void *memory = non_null(aligned_alloc(256, whole));
     memset(memory, 0xff, whole);
     assert_true(add_held(memory, device));
     return memory;

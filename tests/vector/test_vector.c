@@ -323,8 +323,7 @@ static void the_same_bits_for_any_number_of_threads(void **state)
     lr_vector x = lr_vector_of_doubles(list_numbers(COUNT, 0), COUNT);
     lr_vector_sums found[3];
     for (int k = 0; k < 3; k++) {
-        x.place = lr_place_open(&(lr_place_params){.threads = 1 + 2 * k, .log = &test.log});
-        assert_non_null(x.place);
+        x.place = non_null(lr_place_open(&(lr_place_params){.threads = 1 + 2 * k, .log = &test.log}));
         assert_ok(lr_vector_add_up(&x, NULL, &found[k]));
         assert_memory_equal(&found[k], &found[0], sizeof(found[k]));
         lr_place_close(x.place);
