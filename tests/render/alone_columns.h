@@ -186,12 +186,9 @@ static inline void run_step(struct alone *alone, const struct lr_window *window,
     struct gl_pass pass =
         alone_pass(alone, lr_columns_program(columns, step->which), &uniforms, sizeof(uniforms), step->groups);
     lr_columns_bind_scene(columns, &pass);
-    pass.buffers[LR_BIND_COLUMN_PAIRS].buffer = window->pairs;
-    pass.buffers[LR_BIND_COLUMN_IMAGE].buffer = columns->image;
-    pass.buffers[LR_BIND_COLUMN_STACKS].buffer = window->stacks.pairs;
-    pass.buffers[LR_BIND_COLUMN_LIST].buffer = window->stacks.members;
-    pass.buffers[LR_BIND_SUMS].buffer = step->input;
-    pass.buffers[LR_BIND_OUTPUT].buffer = step->output;
+    bind_buffers(&pass, LR_BIND_COLUMN_PAIRS, window->pairs, LR_BIND_COLUMN_IMAGE, columns->image,
+                 LR_BIND_COLUMN_STACKS, window->stacks.pairs, LR_BIND_COLUMN_LIST, window->stacks.members, LR_BIND_SUMS,
+                 step->input, LR_BIND_OUTPUT, step->output);
     alone_check(alone, gl_pass_run(alone->ctx, &pass) == LR_OK);
 }
 

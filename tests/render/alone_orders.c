@@ -196,8 +196,7 @@ static void test_take_sums(void **context)
     uniforms.origin[3] = (float)unit;
     struct gl_pass pass = alone_pass(alone, lr_columns_program(columns, LR_COLUMNS_TAKE_SUMS), &uniforms,
                                      sizeof(uniforms), (const int[3]){gl_divide_up(count, LR_GROUP_SIZE), 1, 1});
-    pass.buffers[LR_BIND_COLUMN_LIST].buffer = buffer;
-    pass.buffers[LR_BIND_COLUMN_IMAGE].buffer = columns->image;
+    bind_buffers(&pass, LR_BIND_COLUMN_LIST, buffer, LR_BIND_COLUMN_IMAGE, columns->image);
     alone_check(alone, gl_pass_run(alone->ctx, &pass) == LR_OK);
     const float *image = device_read(columns->image, count, sizeof(float));
     /* Rounding: one float from each word, and one from their sum. For a sum slightly below 0 both words are large and

@@ -32,10 +32,8 @@ static void run_once(const struct run *run)
     struct gl_pass pass = alone_pass(run->alone, lr_pairs_program(run->pairs, run->which), &run->uniforms,
                                      sizeof(run->uniforms), run->groups);
     lr_pairs_bind_scene(run->pairs, &pass);
-    pass.buffers[LR_BIND_PAIR_LIST].buffer = run->list;
-    pass.buffers[LR_BIND_PAIR_IMAGE].buffer = run->pairs->image;
-    pass.buffers[LR_BIND_PAIR_POINTS].buffer = run->points;
-    pass.buffers[LR_BIND_OUTPUT].buffer = run->output;
+    bind_buffers(&pass, LR_BIND_PAIR_LIST, run->list, LR_BIND_PAIR_IMAGE, run->pairs->image, LR_BIND_PAIR_POINTS,
+                 run->points, LR_BIND_OUTPUT, run->output);
     alone_check(run->alone, gl_pass_run(run->alone->ctx, &pass) == LR_OK);
 }
 

@@ -135,3 +135,22 @@ static inline void device_run(const struct gl_pass *pass)
 {
     device_check(gl_pass_run(stage_ctx, pass) == LR_OK);
 }
+
+struct device_binding {
+    int at;
+    const struct gl_buffer *buffer;
+};
+
+static inline void device_bind(struct gl_pass *pass, const struct device_binding *bound, int count)
+{
+    for (int k = 0; k < count; k++) pass->buffers[bound[k].at].buffer = bound[k].buffer;
+}
+
+/* Binds buffers: place, buffer, place, buffer ... */
+#define bind_buffers(pass, ...)                                                                                        \
+    device_bind(pass, (const struct device_binding[]){EACH_PAIR(BOUND, __VA_ARGS__)}, EACH_COUNT(__VA_ARGS__) / 2)
+#define BOUND(at, buffer)                                                                                              \
+    {                                                                                                                  \
+        at, buffer                                                                                                     \
+    }
+#define device_run_on(pass, ...) (bind_buffers(pass, __VA_ARGS__), device_run(pass))
