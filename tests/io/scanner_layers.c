@@ -163,8 +163,8 @@ static lr_scanner *centred_layers(void)
         "name: centred\nring: {radius_mm: 50, modules: 7, first_angle_deg: 90, rings: 2, ring_pitch_mm: 31}\n"
         "module: {crystals: [[3, 3], [4, 4]], block_gap_mm: [0.75, 0.5], pitch_mm: [2, 1.75], face_mm: [1.75, 1.5], "
         "depth_mm: 12, layers: [{depth_mm: 5}, {depth_mm: 4, front_mm: 6.5, crystals: [[2, 2], [3, 3]], pitch_mm: "
-        "[2.5, 2.25], face_mm: [2.25, 2]}]}\ndetection_depth_mm: 1.5\n"
-        "coincidence: {min_module_difference: 2}\n");
+        "[2.5, 2.25], face_mm: [2.25, 2]}]}\n"
+        "detection_depth_mm: 1.5\ncoincidence: {min_module_difference: 2}\n");
 }
 
 static const lr_module *module_of(const lr_scanner *scanner, int crystal)
