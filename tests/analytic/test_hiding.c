@@ -190,17 +190,6 @@ static void check_sampled(const struct bench *bench, int point, const double *ro
     }
 }
 
-/* Some backends compute the outlines of overlaps in single precision; the worst element may have ten times the error of
- * the row. */
-static void check_exact(const struct bench *bench, int point, const double *row, const double *expected)
-{
-    const int64_t count = bench->hiding.lors->count;
-    const double l2 = l2_apart(row, expected, count), worst = worst_apart(row, expected, count);
-    print_message("%s, point %d: L2 %.1e, worst %.1e of the largest\n", bench->hiding.arrangement->name, point, l2,
-                  worst);
-    assert_all(l2 <= bench->kind->exact_l2, worst <= 10 * bench->kind->exact_l2);
-}
-
 static void check_point(struct bench *bench, int point, lr_operator *const ops[3], uint64_t seed)
 {
     const struct hiding *hiding = &bench->hiding;
@@ -214,7 +203,13 @@ static void check_point(struct bench *bench, int point, lr_operator *const ops[3
         double *exact = point_row(hiding, ops[1], point), *reference = point_row(hiding, ops[2], point);
         print_message("exact\n");
         check_sums(hiding, point, counts, exact, 0);
-        check_exact(bench, point, exact, reference);
+        /* Some backends compute the outlines of overlaps in single precision; the worst element may have ten times the
+         * error of the row. */
+        const int64_t count = bench->hiding.lors->count;
+        const double l2 = l2_apart(exact, reference, count), worst = worst_apart(exact, reference, count);
+        print_message("%s, point %d: L2 %.1e, worst %.1e of the largest\n", bench->hiding.arrangement->name, point, l2,
+                      worst);
+        assert_all(l2 <= bench->kind->exact_l2, worst <= 10 * bench->kind->exact_l2);
     }
 }
 

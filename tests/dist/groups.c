@@ -128,14 +128,6 @@ static void check_mistake(const struct mistake *mistake, lr_operator *op)
     free(image);
 }
 
-/* One rank fails while the other ranks have succeeded and close the communicator. */
-static void check_closing(void)
-{
-    lr_comm *comm = lr_comm_open(&(lr_comm_params){.kind = LR_COMM_MPI});
-    if (rank == 0) expect(lr_comm_fail(comm, LR_FAILED) == LR_FAILED, "a failure at the end");
-    lr_comm_close(comm);
-}
-
 int main(void)
 {
     MPI_Comm group = MPI_COMM_NULL;
@@ -154,7 +146,10 @@ int main(void)
     for (size_t k = 0; k < sizeof(wrong) / sizeof(wrong[0]); k++) check_mistake(&wrong[k], op);
     lr_operator_destroy(op);
     fixture_finish(&fixture);
-    check_closing();
+    /* One rank fails while the other ranks have succeeded and close the communicator. */
+    lr_comm *comm = lr_comm_open(&(lr_comm_params){.kind = LR_COMM_MPI});
+    if (rank == 0) expect(lr_comm_fail(comm, LR_FAILED) == LR_FAILED, "a failure at the end");
+    lr_comm_close(comm);
 
     /* MPI still works after LORaster has closed its communicators. */
     int sum = 0;

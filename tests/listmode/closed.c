@@ -202,15 +202,10 @@ static double tube_function(const struct expected *expected, const double voxel[
     return fall > 0 ? fall * inner_function(expected, distance, half) : 0.0;
 }
 
-static void voxel_centre(const struct expected *expected, const int at[3], double centre[3])
-{
-    for (int k = 0; k < 3; k++) centre[k] = coordinate(expected, k, at[k]);
-}
-
 static double expected_share(const struct expected *expected, const int at[3])
 {
     double centre[3];
-    voxel_centre(expected, at, centre);
+    for (int k = 0; k < 3; k++) centre[k] = coordinate(expected, k, at[k]);
     if (expected->trial->model != CASE_LINE) return tube_function(expected, centre);
     double share = 1;
     for (int k = 0; k < 2; k++) {
@@ -517,11 +512,6 @@ static void test_places_add_up(void **state)
 
 /* --- lines that caused errors in other programs --- */
 
-static int64_t row_of(const lr_grid *grid, const int at[3])
-{
-    return at[0] + grid->size[0] * (at[1] + (int64_t)grid->size[1] * at[2]);
-}
-
 /* A line along the common edge of four voxels is shared equally, also where this edge is on the border of the image. */
 static void test_faces(void **state)
 {
@@ -538,7 +528,7 @@ static void test_faces(void **state)
                 at[axis] = slice;
                 at[axis == 0 ? 1 : 0] = 11 + n % 2; /* at 7.5 and 12.5 mm */
                 at[axis == 2 ? 1 : 2] = 9 + n / 2;  /* at -2.5 and 2.5 mm */
-                shares[n] = elements[row_of(&trial.grid, at)];
+                shares[n] = elements[at[0] + trial.grid.size[0] * (at[1] + (int64_t)trial.grid.size[1] * at[2])];
                 assert_true(shares[n] > 0);
                 assert_close(shares[n], shares[0], error_of(1e-13));
             }

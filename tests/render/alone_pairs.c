@@ -27,23 +27,18 @@ static struct gl_buffer *upload_list(struct alone *alone, const struct lr_pairs 
     return keep_object(lr_pairs_upload_list(pairs, &alone->list, range), device_end_buffer);
 }
 
-static void run_once(const struct run *run)
-{
-    struct gl_pass pass = alone_pass(run->alone, lr_pairs_program(run->pairs, run->which), &run->uniforms,
-                                     sizeof(run->uniforms), run->groups);
-    lr_pairs_bind_scene(run->pairs, &pass);
-    bind_buffers(&pass, LR_BIND_PAIR_LIST, run->list, LR_BIND_PAIR_IMAGE, run->pairs->image, LR_BIND_PAIR_POINTS,
-                 run->points, LR_BIND_OUTPUT, run->output);
-    alone_check(run->alone, gl_pass_run(run->alone->ctx, &pass) == LR_OK);
-}
-
 /* Runs all pairs, one by one. */
 static void run_pairs(struct run *run)
 {
     for (int64_t k = 0; k < run->alone->list.num_pairs; k++) {
         run->uniforms.range[0] = (int32_t)k;
         run->uniforms.range[1] = (int32_t)k + 1;
-        run_once(run);
+        struct gl_pass pass = alone_pass(run->alone, lr_pairs_program(run->pairs, run->which), &run->uniforms,
+                                         sizeof(run->uniforms), run->groups);
+        lr_pairs_bind_scene(run->pairs, &pass);
+        bind_buffers(&pass, LR_BIND_PAIR_LIST, run->list, LR_BIND_PAIR_IMAGE, run->pairs->image, LR_BIND_PAIR_POINTS,
+                     run->points, LR_BIND_OUTPUT, run->output);
+        alone_check(run->alone, gl_pass_run(run->alone->ctx, &pass) == LR_OK);
     }
 }
 

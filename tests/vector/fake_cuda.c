@@ -296,16 +296,6 @@ static void run_until(struct fake_stream *stream, int64_t end)
     while (stream->done < end) run_step(&stream->steps[stream->done++ % MOST_STEPS]);
 }
 
-/* Runs a stream's steps, after all steps that its events wait for; streams may run in this order. */
-static void run_last(struct fake_stream *stream)
-{
-    for (int64_t k = stream->done; k < stream->told; k++) {
-        const struct fake_event *event = &stream->steps[k % MOST_STEPS].event;
-        if (event->stream != NULL) run_until(event->stream, event->done);
-    }
-    run_until(stream, stream->told);
-}
-
 static cudaError_t tell(cudaStream_t stream, const struct step *step)
 {
     struct fake_stream *to = stream_of(stream);
@@ -526,7 +516,12 @@ lr_status lr_cuda_give(const struct lr_cuda_object *objects, int count, struct g
     struct gl_buffer *buffer = objects->buffer;
     assert_int_equal(count, 1);
     assert_non_null(lent);
-    run_last(&default_stream);
+    /* Runs the steps after all steps that their events wait for; streams may run in this order. */
+    for (int64_t k = default_stream.done; k < default_stream.told; k++) {
+        const struct fake_event *event = &default_stream.steps[k % MOST_STEPS].event;
+        if (event->stream != NULL) run_until(event->stream, event->done);
+    }
+    run_until(&default_stream, default_stream.told);
     assert_ok(gl_context_make_current(ctx), gl_buffer_upload(buffer, 0, buffer->size_bytes, lent));
     gl_context_release(ctx);
     end_lending((size_t)buffer->size_bytes);

@@ -71,11 +71,6 @@ static void check_outside(const struct placed *placed)
         if (k < 3 || k >= 3 + placed->part.count) assert_true(all[k] == 0.0);
 }
 
-static double epsilon_of(lr_precision precision)
-{
-    return precision == LR_FLOAT64 ? DBL_EPSILON : (double)FLT_EPSILON;
-}
-
 /* --- operations --- */
 
 enum operation { FILL, MULTIPLY, DIVIDE, ADD, EM, RAMLA, BSREM, NUM_OPERATIONS };
@@ -127,7 +122,8 @@ static void check_operation(enum operation operation, bool in_place, int64_t cou
         const double expected = expect(operation, y.numbers[k], in_place ? y.numbers[k] : values[0], values);
         /* Tolerance: one epsilon of the expected result, and two epsilons of the old value for the roundings of the
          * steps before. */
-        if (!(fabs(found[k] - expected) <= epsilon_of(precision) * (fabs(expected) + 2.0 * fabs(y.numbers[k]))))
+        if (!(fabs(found[k] - expected) <= (precision == LR_FLOAT64 ? DBL_EPSILON : (double)FLT_EPSILON) *
+                                               (fabs(expected) + 2.0 * fabs(y.numbers[k]))))
             fail_msg("operation %d%s: number %lld is %g and not %g", (int)operation, in_place ? " in place" : "",
                      (long long)k, found[k], expected);
     }
