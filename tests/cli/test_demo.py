@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The demo from end to end: its files, its figures, and rods that stand apart in its image.
 
-usage: test_demo.py PROGRAM [--full]     --full: full size, within 5 minutes of two processors and 6 GiB
-"""
+usage: test_demo.py PROGRAM [--full]     --full: full size, within 5 minutes of two processors and 6 GiB"""
 import json, os, resource, struct, subprocess, sys, tempfile, unittest
 from pathlib import Path
 

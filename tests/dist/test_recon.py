@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """recon by several ranks: the images of one process, guesses composed, and what goes wrong.
 
-usage: test_recon.py LORASTER RANKS TOPIC
-"""
+usage: test_recon.py LORASTER RANKS TOPIC"""
 import array, atexit, json, os, random, re, shutil, signal, struct, subprocess, sys, tempfile, time
 from pathlib import Path
 

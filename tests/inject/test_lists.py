@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether every function of OpenGL, EGL and CUDA that the sources call has its stand-in.
 
-usage: test_lists.py SOURCE_ROOT
-"""
+usage: test_lists.py SOURCE_ROOT"""
 import re, sys
 from pathlib import Path
 

@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The layer check must find each violation planted in a clean tree, and nothing in the clean tree.
 
-usage: test_check_layers.py SOURCE_ROOT
-"""
+usage: test_check_layers.py SOURCE_ROOT"""
 import shutil, subprocess, sys, tempfile, unittest
 from pathlib import Path
 

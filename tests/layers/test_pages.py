@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The documents hold together: links and anchors resolve, paragraphs and table cells are short, each
-page is found from docs/README.md, and what sources say of a page is there.
+"""The documents hold together: links and anchors resolve, paragraphs and table cells are short, each page is found from
+docs/README.md, and what sources say of a page is there.
 
-usage: test_pages.py SOURCE_ROOT
-"""
+usage: test_pages.py SOURCE_ROOT"""
 import re, sys, unittest
 from pathlib import Path
 
