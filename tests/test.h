@@ -79,6 +79,9 @@ static inline void *test_non_null(const void *pointer, const char *text, const c
     return (void *)pointer;
 }
 
+/* A change and the check that it is found: spoilt(grid.size[1] = 0, assert_refused(&grid)). */
+#define spoilt(change, check) ((void)(change), check)
+
 /* The text must contain the words. */
 #define assert_says(text, words)                                                                                       \
     do {                                                                                                               \

@@ -372,8 +372,7 @@ static void bad_data_are_refused(void **state)
                  {"an initial image", &scene->initial[5], -1, 1, ""}};
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         print_message("%s\n", cases[k].name);
-        *cases[k].number = cases[k].bad;
-        check_refused(scene, &params, LR_BAD_INPUT, cases[k].words);
+        spoilt(*cases[k].number = cases[k].bad, check_refused(scene, &params, LR_BAD_INPUT, cases[k].words));
         *cases[k].number = cases[k].good;
     }
     assert_ok(run(&params, scene->image));
@@ -395,16 +394,13 @@ static void bad_calls_are_refused(void **state)
 {
     struct scene *scene = make_scene(false);
     lr_recon_params params = recon_params(scene, 0, 1);
-    params.subsets = VIEWS + 1;
-    check_refused(scene, &params, LR_USAGE, "");
+    spoilt(params.subsets = VIEWS + 1, check_refused(scene, &params, LR_USAGE, ""));
     params = recon_params(scene, 0, 1);
-    scene->subset_of[2] = VIEWS;
-    check_refused(scene, &params, LR_USAGE, "");
+    spoilt(scene->subset_of[2] = VIEWS, check_refused(scene, &params, LR_USAGE, ""));
     scene->subset_of[2] = scene->subset_of[3]; /* now one subset is empty */
     check_refused(scene, &params, LR_USAGE, "no pair belongs to subset");
     params = recon_params(scene, 0, 1);
-    params.relaxation = -1;
-    check_refused(scene, &params, LR_USAGE, "");
+    spoilt(params.relaxation = -1, check_refused(scene, &params, LR_USAGE, ""));
 }
 
 static void what_cannot_be_timed_is_refused(void **state)

@@ -153,29 +153,22 @@ static void test_contents(void **state)
     params.inputs = inputs;
     params.num_inputs = 2;
     leave_rows(&params, 3);
-    inputs[1].bytes = others;
-    refuse(params, "other contents of: attenuation map");
+    spoilt(inputs[1].bytes = others, refuse(params, "other contents of: attenuation map"));
     inputs[1].bytes = values;
-    inputs[0].bytes = others;
-    refuse(params, "other contents of: efficiencies");
+    spoilt(inputs[0].bytes = others, refuse(params, "other contents of: efficiencies"));
     inputs[0].bytes = values;
-    params.num_inputs = 1;
-    refuse(params, "it was begun with attenuation map, and now it is rows of voxels");
+    spoilt(params.num_inputs = 1, refuse(params, "it was begun with attenuation map, and now it is rows of voxels"));
     params.num_inputs = 2;
-    params.threshold = 0.5;
-    refuse(params, "threshold 0.5");
+    spoilt(params.threshold = 0.5, refuse(params, "threshold 0.5"));
     params.threshold = 0;
     lr_scanner *scanner = (lr_scanner *)files.lors->scanner;
-    scanner->crystal_mu_per_mm += 0.01;
-    refuse(params, "other contents of: scanner");
+    spoilt(scanner->crystal_mu_per_mm += 0.01, refuse(params, "other contents of: scanner"));
     scanner->crystal_mu_per_mm -= 0.01;
-    scanner->modules[2].depth_mm *= 1 + 1e-15;
-    refuse(params, "other contents of: scanner");
+    spoilt(scanner->modules[2].depth_mm *= 1 + 1e-15, refuse(params, "other contents of: scanner"));
     scanner->modules[2].depth_mm = scanner->modules[1].depth_mm;
     const int64_t voxels[2][NUM_ROWS] = {{0, 1, 2, 3, 4, 5, 6, 7}, {0, 1, 2, 3, 4, 5, 7, 8}};
     params.voxels = voxels[0];
-    params.num_voxels = NUM_ROWS;
-    refuse(params, "other contents of: rows of voxels");
+    spoilt(params.num_voxels = NUM_ROWS, refuse(params, "other contents of: rows of voxels"));
 }
 
 /* Inputs are compared to their end: two texts that differ only after their first 100,000 characters count as
@@ -193,8 +186,7 @@ static void test_long_texts(void **state)
     refuse(params, "other contents of: factors fff");
     factors[LONG - 1] = '\0';
     refuse(params, "other contents of: factors fff");
-    factors[0] = '\0';
-    refuse(params, "it was begun with factors fff");
+    spoilt(factors[0] = '\0', refuse(params, "it was begun with factors fff"));
     memset(factors, 'f', LONG);
     params.resumes = true;
     lr_matrix_writer *writer = writer_of(&params);

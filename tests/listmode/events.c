@@ -183,27 +183,21 @@ static void test_events_refused(void **state)
 {
     lr_event *event = &events[77];
     const lr_event good = *event;
-    event->crystals[1] = good.crystals[0];
-    refuse(LR_BAD_INPUT, "at the same place");
+    spoilt(event->crystals[1] = good.crystals[0], refuse(LR_BAD_INPUT, "at the same place"));
     event->crystals[1] = PANELS * PANEL;
     refuse(LR_BAD_INPUT, "event 77 names crystal 2646: the scanner has crystals 0 to 2645");
-    event->crystals[1] = -1;
-    refuse(LR_BAD_INPUT, "names crystal -1");
+    spoilt(event->crystals[1] = -1, refuse(LR_BAD_INPUT, "names crystal -1"));
     *event = good;
-    event->tof_mm = NAN;
-    refuse(LR_BAD_INPUT, "event 77 has a time of flight of");
-    event->tof_mm = INFINITY;
-    refuse(LR_BAD_INPUT, "not a finite number");
+    spoilt(event->tof_mm = NAN, refuse(LR_BAD_INPUT, "event 77 has a time of flight of"));
+    spoilt(event->tof_mm = INFINITY, refuse(LR_BAD_INPUT, "not a finite number"));
     params.info = NULL; /* without info, tof_mm is not read */
     check_arranged(1, 0x15);
     params.info = &info;
     *event = good;
-    info.tof_resolution_ps = 0;
-    refuse(LR_BAD_INPUT, "resolution");
+    spoilt(info.tof_resolution_ps = 0, refuse(LR_BAD_INPUT, "resolution"));
     scanner->tof_resolution_ps = 300;
     check_arranged(1, 0x2a);
-    params.count = 0;
-    refuse(LR_USAGE, "needs events");
+    spoilt(params.count = 0, refuse(LR_USAGE, "needs events"));
 }
 
 static void test_ranges_refused(void **state)
@@ -212,12 +206,8 @@ static void test_ranges_refused(void **state)
     static const char *sentences[4] = {"range 1 of the events ends at 10", "from event 0", "the last one, 5000",
                                        "range 1 of the events ends"};
     params.num_ranges = 2;
-    for (int k = 0; k < 4; k++) {
-        params.ranges = wrong[k];
-        refuse(LR_USAGE, sentences[k]);
-    }
-    params.num_ranges = -1;
-    refuse(LR_USAGE, "-1 ranges");
+    for (int k = 0; k < 4; k++) spoilt(params.ranges = wrong[k], refuse(LR_USAGE, sentences[k]));
+    spoilt(params.num_ranges = -1, refuse(LR_USAGE, "-1 ranges"));
 }
 
 static void test_tubes(void **state)

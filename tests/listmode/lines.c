@@ -633,22 +633,16 @@ static void test_mistakes_are_told(void **state)
 
     const float wrong[3] = {lines->start[4][1], NAN, INFINITY};
     memcpy(lines->end[4], lines->start[4], sizeof(lines->end[4]));
-    for (int k = 0; k < 3; k++) {
-        lines->end[4][1] = wrong[k];
-        refuse(&good, LR_BAD_INPUT, "line 4 goes from (");
-    }
+    for (int k = 0; k < 3; k++) spoilt(lines->end[4][1] = wrong[k], refuse(&good, LR_BAD_INPUT, "line 4 goes from ("));
     lines->end[4][1] = -300;
     give_times(lines, 300, 0);
-    lines->tof_mm[6] = NAN;
-    refuse(&good, LR_BAD_INPUT, "line 6 has a time of flight of nan mm");
-    lines->given.tof_resolution_ps = 0;
-    refuse(&good, LR_USAGE, "need its resolution in ps FWHM");
+    spoilt(lines->tof_mm[6] = NAN, refuse(&good, LR_BAD_INPUT, "line 6 has a time of flight of nan mm"));
+    spoilt(lines->given.tof_resolution_ps = 0, refuse(&good, LR_USAGE, "need its resolution in ps FWHM"));
     float own_ps[9] = {300, 250, -1, 300, 300, 300, 300, 300, 300};
     lr_vector resolutions = lr_vector_of_floats(own_ps, 9);
     lines->given.tof_resolutions_ps = &resolutions;
     refuse(&good, LR_BAD_INPUT, "line 2 has a time of flight with a resolution of -1 ps");
-    resolutions.count = 8;
-    refuse(&good, LR_USAGE, "9 lines have 8 resolutions of time of flight");
+    spoilt(resolutions.count = 8, refuse(&good, LR_USAGE, "9 lines have 8 resolutions of time of flight"));
 
     lines->given = given;
     const lr_vector shorter = lr_vector_part(&lines->vectors[1], 0, 24);
@@ -657,23 +651,18 @@ static void test_mistakes_are_told(void **state)
     const lr_vector many = lr_vector_of_floats(lines->start[0], INT64_C(3) << 30); /* not read, only its size */
     lines->given.start_mm = lines->given.end_mm = &many;
     refuse(&good, LR_USAGE, "an operator has fewer than 2^30 lines, not 1073741824");
-    lines->given.end_mm = NULL;
-    refuse(&good, LR_USAGE, "lines need their starts and ends");
+    spoilt(lines->given.end_mm = NULL, refuse(&good, LR_USAGE, "lines need their starts and ends"));
     lines->given = given;
-    lines->given.tof_mm = &shorter;
-    refuse(&good, LR_USAGE, "9 lines have 24 centres of time of flight");
+    spoilt(lines->given.tof_mm = &shorter, refuse(&good, LR_USAGE, "9 lines have 24 centres of time of flight"));
     lines->given = given;
 
-    params.kernel = LR_LISTMODE_EXACT;
-    refuse(&params, LR_USAGE, "exact elements are of a scanner's crystals");
+    spoilt(params.kernel = LR_LISTMODE_EXACT, refuse(&params, LR_USAGE, "exact elements are of a scanner's crystals"));
     params = good;
-    params.factors = &factors;
-    refuse(&params, LR_USAGE, "event_factors in place of factors");
+    spoilt(params.factors = &factors, refuse(&params, LR_USAGE, "event_factors in place of factors"));
     params = good;
     params.columns = &(lr_event_columns){.count = 1};
     refuse(&params, LR_USAGE, "takes one of events, columns of events, and lines");
-    params.lines = NULL;
-    refuse(&params, LR_USAGE, "needs LORs, a grid and events, or lines and a grid");
+    spoilt(params.lines = NULL, refuse(&params, LR_USAGE, "needs LORs, a grid and events, or lines and a grid"));
     params.lors = lors_from(decagon(&usual_rules));
     refuse(&params, LR_USAGE, "columns of events need the crystals");
     params.columns = &(lr_event_columns){.count = 1, .crystals = (const int32_t[1][2]){{0, 120}}};

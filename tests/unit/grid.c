@@ -117,18 +117,13 @@ static void grids_are_checked(void **state)
     const lr_grid good = lr_grid_centred((const int[3]){2, 2, 2}, (const double[3]){1, 1, 1});
     assert_ok(lr_grid_check(&good, NULL));
     lr_grid grid = good;
-    grid.size[1] = 0;
-    assert_refused(&grid, &good, "0 voxels along y");
-    grid.voxel_mm[2] = -1;
-    assert_refused(&grid, &good, "-1 mm long along z");
-    grid.voxel_mm[0] = NAN;
-    assert_refused(&grid, &good, "nan mm long along x");
-    grid.origin_mm[0] = INFINITY;
-    assert_refused(&grid, &good, "the x coordinate of the grid's origin");
+    spoilt(grid.size[1] = 0, assert_refused(&grid, &good, "0 voxels along y"));
+    spoilt(grid.voxel_mm[2] = -1, assert_refused(&grid, &good, "-1 mm long along z"));
+    spoilt(grid.voxel_mm[0] = NAN, assert_refused(&grid, &good, "nan mm long along x"));
+    spoilt(grid.origin_mm[0] = INFINITY, assert_refused(&grid, &good, "the x coordinate of the grid's origin"));
     grid.size[0] = grid.size[1] = 32768;
     assert_ok(lr_grid_check(&grid, NULL)); /* 2^31 voxels */
-    grid.size[2] = 3;
-    assert_refused(&grid, &good, "more than 2147483648 voxels");
+    spoilt(grid.size[2] = 3, assert_refused(&grid, &good, "more than 2147483648 voxels"));
     grid.size[0] = grid.size[1] = grid.size[2] = INT32_MAX;
     assert_refused(&grid, &good, "more than 2147483648 voxels");
 }
