@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Projections of all LORs by a backend alone, without an operator. */
-#ifndef LR_BACKEND_ARRAYS_H
-#define LR_BACKEND_ARRAYS_H
+#pragma once
 
 #include "operator/backend.h"
 
@@ -16,5 +15,3 @@ static inline lr_status backend_back(const struct lr_backend *backend, lr_vector
 {
     return backend->fns->project(backend->self, false, NULL, &values, &image);
 }
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Forces small or large batches of work on any device. A program that includes this file gets the function of
  * src/gl/batches.c from here. */
-#ifndef LR_TESTS_BATCHES_H
-#define LR_TESTS_BATCHES_H
+#pragma once
 
 #include "gl/context_private.h"
 
@@ -18,5 +17,3 @@ bool gl_takes_small_batches(bool is_software)
     if (batches == NULL || (strcmp(batches, "small") != 0 && strcmp(batches, "large") != 0)) return is_software;
     return strcmp(batches, "small") == 0;
 }
-
-#endif

@@ -2,9 +2,6 @@
  * Copyright The LORaster authors
  *
  * Running a group of tests: see fixtures.h. */
-#ifndef LR_TEST_CASES_H
-#define LR_TEST_CASES_H
+#pragma once
 
 #include "fixtures.h"
-
-#endif

@@ -2,6 +2,8 @@
  * Copyright The LORaster authors */
 #include "fixtures.h"
 
+#include "io/files/yaml.h"
+#include "io/scanners/scanner_formats.h"
 #include "operator/facade.h"
 
 /* --- objects that live until the end of their case --- */
@@ -31,7 +33,6 @@ void destroy_kept_since(int number)
 
 int destroy_kept(void **state)
 {
-    (void)state;
     destroy_kept_since(0);
     return 0;
 }
@@ -56,8 +57,7 @@ void *keep_object(void *object, void (*destroy)(void *object))
     if (object == NULL) fail_msg("%s", lr_last_error(NULL));
     if (count_kept == room_kept) {
         room_kept = 2 * room_kept + 64;
-        all_kept = realloc(all_kept, (size_t)room_kept * sizeof(*all_kept));
-        assert_non_null(all_kept);
+        all_kept = non_null(realloc(all_kept, (size_t)room_kept * sizeof(*all_kept)));
     }
     all_kept[count_kept].object = object;
     all_kept[count_kept++].destroy = destroy;
@@ -103,15 +103,22 @@ double *kept_doubles(int64_t count)
 double *kept_random_doubles(int64_t count, double low, double high, uint64_t *state)
 {
     double *values = kept_doubles(count);
-    fixture_fill(values, count, (const double[2]){low, high}, state);
+    for (int64_t k = 0; k < count; k++) values[k] = random_between(state, low, high);
     return values;
 }
 
 float *kept_random_floats(int64_t count, double low, double high, uint64_t *state)
 {
     float *values = kept_floats(count);
-    for (int64_t k = 0; k < count; k++) values[k] = (float)(low + (high - low) * test_random(state));
+    for (int64_t k = 0; k < count; k++) values[k] = (float)random_between(state, low, high);
     return values;
+}
+
+lr_image *kept_image(const lr_grid *grid, float value)
+{
+    lr_image *image = keep(lr_image_create(grid, NULL));
+    for (int64_t v = 0; v < lr_grid_num_voxels(grid); v++) image->values[v] = value;
+    return image;
 }
 
 struct test_log *kept_log(void)
@@ -139,25 +146,35 @@ lr_vector kept_vector(lr_place *place, int64_t count, lr_precision precision)
 
 /* --- small scanners --- */
 
+lr_scanner *scanner_from(const char *format, ...)
+{
+    struct test_log log = TEST_LOG(log);
+    char text[4096];
+    va_list list;
+    va_start(list, format);
+    const int length = vsnprintf(text, sizeof(text), format, list);
+    va_end(list);
+    lr_scanner *scanner = lr_scanner_parse(lr_yaml_parse("the test's scanner", text, length, &log.log));
+    if (scanner == NULL) fail_msg("%s", log.error);
+    return scanner;
+}
+
 static const double degrees = 3.14159265358979323846 / 180.0;
 
-static const char *const names[FIXTURE_COUNT] = {
-    "opposed", "oblique", "tilted", "unequal", "gapped", "ring", "two rings",
-};
+static const char *const names[FIXTURE_COUNT] = {"opposed", "oblique", "tilted",   "unequal",
+                                                 "gapped",  "ring",    "two rings"};
+
+lr_lors *lors_from(lr_scanner *scanner)
+{
+    return keep(lr_lors_create(keep(scanner), NULL));
+}
 
 /* A module of 5 x 4 crystals at an angle around the axis. */
 static lr_module module_at(double radius_mm, double angle_deg)
 {
     const double c = cos(angle_deg * degrees), s = sin(angle_deg * degrees);
-    return (lr_module){
-        .centre_mm = {radius_mm * c, radius_mm * s, 0.0},
-        .u = {-s, c, 0.0},
-        .v = {0.0, 0.0, 1.0},
-        .crystals = {5, 4},
-        .pitch_mm = {4.3, 4.3},
-        .face_mm = {4.0, 4.0},
-        .depth_mm = 20.0,
-    };
+    return filled(lr_module, .centre_mm = {radius_mm * c, radius_mm * s, 0.0}, .u = {-s, c, 0.0}, .v = {0.0, 0.0, 1.0},
+                  .crystals = {5, 4}, .pitch_mm = {4.3, 4.3}, .face_mm = {4.0, 4.0}, .depth_mm = 20.0);
 }
 
 static void rotate(double vector[3], int axis, double angle_deg)
@@ -197,36 +214,22 @@ static lr_scanner *create_pair(enum fixture_kind kind, const lr_log *log)
         &(lr_scanner_params){.name = names[kind], .modules = modules, .num_modules = 2, .log = log});
 }
 
-static lr_scanner *create_ring(enum fixture_kind kind, const lr_log *log)
+static lr_scanner *create_ring(enum fixture_kind kind)
 {
-    static const int crystals_u[1] = {5}, crystals_v[1] = {4};
-    lr_ring ring = {
-        .radius_mm = 32.0,
-        .modules = 8,
-        .rings = 1,
-        .ring_pitch_mm = 20.0,
-        .block_crystals = {crystals_u, crystals_v},
-        .pitch_mm = {4.3, 4.3},
-        .face_mm = {4.0, 4.0},
-        .depth_mm = 20.0,
-    };
-    lr_scanner_params params = {.name = names[kind], .log = log};
-    params.coincidence.field_of_view_mm = 40.0;
-    if (kind == FIXTURE_TWO_RINGS) {
-        ring.modules = 6;
-        ring.rings = 2;
-        params.coincidence =
-            (lr_coincidence){.min_module_difference = 2, .limits_ring_difference = true, .max_ring_difference = 5};
-        params.detection_depth_mm = 2.0;
-    }
-    return lr_scanner_create_ring(&params, &ring);
+    const bool is_single = kind == FIXTURE_RING;
+    return scanner_from("name: %s\nring: {radius_mm: 32, modules: %d, rings: %d, ring_pitch_mm: 20}\n"
+                        "module: {crystals: [5, 4], pitch_mm: [4.3, 4.3], face_mm: [4, 4], depth_mm: 20}\n%s",
+                        names[kind], is_single ? 8 : 6, is_single ? 1 : 2,
+                        is_single ? "coincidence: {field_of_view_mm: 40}"
+                                  : "coincidence: {min_module_difference: 2, max_ring_difference: 5}\n"
+                                    "detection_depth_mm: 2");
 }
 
 void fixture_init(struct fixture *fixture, enum fixture_kind kind)
 {
     struct test_log log = TEST_LOG(log);
     *fixture = (struct fixture){.name = names[kind]};
-    fixture->scanner = kind < FIXTURE_RING ? create_pair(kind, &log.log) : create_ring(kind, &log.log);
+    fixture->scanner = kind < FIXTURE_RING ? create_pair(kind, &log.log) : create_ring(kind);
     if (fixture->scanner == NULL) fail_msg("fixture %s: %s", names[kind], log.error);
     fixture->lors = lr_lors_create(fixture->scanner, &log.log);
     if (fixture->lors == NULL) fail_msg("fixture %s: %s", names[kind], log.error);
@@ -254,8 +257,7 @@ static void end_fixture(void *object)
 
 struct fixture kept_fixture(enum fixture_kind kind)
 {
-    struct fixture *fixture = calloc(1, sizeof(*fixture));
-    assert_non_null(fixture);
+    struct fixture *fixture = non_null(calloc(1, sizeof(*fixture)));
     fixture_init(fixture, kind);
     keep_object(fixture, end_fixture);
     return *fixture;
@@ -263,17 +265,9 @@ struct fixture kept_fixture(enum fixture_kind kind)
 
 lr_operator_params fixture_params(const struct fixture *fixture, const char *backend, const lr_log *log)
 {
-    return (lr_operator_params){
-        .lors = fixture->lors,
-        .grid = &fixture->grid,
-        .backend = backend,
-        .mode = LR_MODE_SAMPLED,
-        .rays = 2,
-        .samples = {1, 1, 1},
-        .store = LR_STORE_NO,
-        .threads = 2,
-        .log = log,
-    };
+    return filled(lr_operator_params, .lors = fixture->lors, .grid = &fixture->grid, .backend = backend,
+                  .mode = LR_MODE_SAMPLED, .rays = 2, .samples = {1, 1, 1}, .store = LR_STORE_NO, .threads = 2,
+                  .log = log);
 }
 
 lr_operator *fixture_operator(const lr_operator_params *params)
@@ -313,18 +307,6 @@ bool test_backend_is(const char *name)
     return strcmp(test_backend, name) == 0;
 }
 
-void fixture_fill(double *values, int64_t count, const double range[2], uint64_t *state)
-{
-    for (int64_t k = 0; k < count; k++) values[k] = range[0] + (range[1] - range[0]) * test_random(state);
-}
-
-double *fixture_doubles(int64_t count)
-{
-    double *values = calloc((size_t)count + 1, sizeof(*values));
-    assert_non_null(values);
-    return values;
-}
-
 int32_t *fixture_deal(const lr_lors *lors, int subsets)
 {
     int32_t *of_pair = calloc((size_t)lors->num_pairs, sizeof(*of_pair));
@@ -355,7 +337,6 @@ lr_lor_source source_of_values(const float *values)
 
 static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
 {
-    (void)user;
     for (int64_t k = 0; k < span->count; k++) {
         const int64_t lor = span->numbers != NULL ? span->numbers[k] : span->first + k;
         values[k] = lor % 5 == 0 ? 0.0f : 0.25f + (float)(lor % 7);

@@ -3,8 +3,7 @@
  *
  * Memory and objects that live until the end of a case, small scanners with a grid each, for laws that hold for
  * every geometry, matrices, and comparisons. lr_test() links it. */
-#ifndef LR_TEST_FIXTURES_H
-#define LR_TEST_FIXTURES_H
+#pragma once
 
 #include "test.h"
 
@@ -86,10 +85,20 @@ double *kept_doubles(int64_t count);
 float *kept_random_floats(int64_t count, double low, double high, uint64_t *state);
 double *kept_random_doubles(int64_t count, double low, double high, uint64_t *state);
 
+/* An image of equal voxels. */
+lr_image *kept_image(const lr_grid *grid, float value);
+
 struct test_log *kept_log(void);
 lr_vector kept_vector(lr_place *place, int64_t count, lr_precision precision);
 
 /* --- small scanners --- */
+
+/* Returns the scanner of a YAML description (docs/formats/scanners.md), which is formatted as by printf, or fails the
+ * test. The caller destroys it. */
+lr_scanner *scanner_from(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Makes the LORs of a scanner, and keeps both. */
+lr_lors *lors_from(lr_scanner *scanner);
 
 enum fixture_kind {
     FIXTURE_OPPOSED = 0, /* two equal modules face to face */
@@ -131,12 +140,6 @@ extern const char *test_backend;
 bool test_backend_is_usable(int argc, char **argv, const char *usual);
 bool test_backend_is(const char *name);
 
-/* Fills an array with uniform random values from range[0] to range[1]. */
-void fixture_fill(double *values, int64_t count, const double range[2], uint64_t *state);
-
-/* Allocates zeroed doubles, or fails the test. */
-double *fixture_doubles(int64_t count);
-
 /* Returns the subset of each LOR in a reconstruction, [lors->count]. The caller frees the array. */
 int32_t *fixture_deal(const lr_lors *lors, int subsets);
 
@@ -172,6 +175,9 @@ double *kept_point_rows(lr_operator *op, const double (*points_mm)[3], int num_p
         double *: lr_vector_of_doubles,                                                                          \
         const double *: lr_vector_of_doubles)(values, count)
 
+/* The address of a vector of these numbers, for an argument. */
+#define vector_of(values, count) ((lr_vector[1]){numbers_of(values, count)})
+
 /* Sum of a_k b_k. */
 #define dot_product(a, b, count) find_dot_product(numbers_of(a, count), numbers_of(b, count))
 double find_dot_product(lr_vector a, lr_vector b);
@@ -187,5 +193,3 @@ double find_worst_apart(lr_vector a, lr_vector b);
 /* Largest |a_k|. */
 #define largest_number(a, count) find_largest_number(numbers_of(a, count))
 double find_largest_number(lr_vector a);
-
-#endif

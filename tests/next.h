@@ -3,8 +3,7 @@
  *
  * Access to the library functions that a preloaded library replaces. OpenGL's libraries are loaded by a plugin, in
  * which RTLD_NEXT does not search, so the plugin is searched as well. */
-#ifndef LR_TEST_NEXT_H
-#define LR_TEST_NEXT_H
+#pragma once
 
 #include <dlfcn.h>
 #include <stddef.h>
@@ -23,5 +22,3 @@ static inline void *find_next_symbol(const char *name)
     }
     return found;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Projections and reconstructions of plain arrays. */
-#ifndef LR_PROJECTIONS_H
-#define LR_PROJECTIONS_H
+#pragma once
 
 #include <lr/lr.h>
 
@@ -79,5 +78,3 @@ static inline lr_status array_mlem(const lr_mlem_params *params, float *image)
     lr_vector x = lr_vector_of_floats(image, params->op != NULL ? test_num_voxels(params->op) : 0);
     return lr_mlem(params, &x);
 }
-
-#endif

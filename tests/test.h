@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Macros and functions for all tests, on top of cmocka. Include this file first. */
-#ifndef LR_TEST_H
-#define LR_TEST_H
+#pragma once
 
 #include <math.h>
 #include <setjmp.h>
@@ -28,8 +27,60 @@
         }                                                                                                              \
     } while (0)
 
-/* The call must succeed. */
-#define assert_ok(status) assert_int_equal(status, LR_OK)
+/* EACH(macro, a, b, ...) is macro(a), macro(b), ... for up to 16 arguments; EACH_PAIR(macro, a, b, c, d, ...) is
+ * macro(a, b), macro(c, d), ... for up to 6 pairs. */
+#define EACH_1(macro, a) macro(a)
+#define EACH_2(macro, a, ...) macro(a), EACH_1(macro, __VA_ARGS__)
+#define EACH_3(macro, a, ...) macro(a), EACH_2(macro, __VA_ARGS__)
+#define EACH_4(macro, a, ...) macro(a), EACH_3(macro, __VA_ARGS__)
+#define EACH_5(macro, a, ...) macro(a), EACH_4(macro, __VA_ARGS__)
+#define EACH_6(macro, a, ...) macro(a), EACH_5(macro, __VA_ARGS__)
+#define EACH_7(macro, a, ...) macro(a), EACH_6(macro, __VA_ARGS__)
+#define EACH_8(macro, a, ...) macro(a), EACH_7(macro, __VA_ARGS__)
+#define EACH_9(macro, a, ...) macro(a), EACH_8(macro, __VA_ARGS__)
+#define EACH_10(macro, a, ...) macro(a), EACH_9(macro, __VA_ARGS__)
+#define EACH_11(macro, a, ...) macro(a), EACH_10(macro, __VA_ARGS__)
+#define EACH_12(macro, a, ...) macro(a), EACH_11(macro, __VA_ARGS__)
+#define EACH_13(macro, a, ...) macro(a), EACH_12(macro, __VA_ARGS__)
+#define EACH_14(macro, a, ...) macro(a), EACH_13(macro, __VA_ARGS__)
+#define EACH_15(macro, a, ...) macro(a), EACH_14(macro, __VA_ARGS__)
+#define EACH_16(macro, a, ...) macro(a), EACH_15(macro, __VA_ARGS__)
+#define PAIR_2(macro, a, b) macro(a, b)
+#define PAIR_4(macro, a, b, ...) macro(a, b), PAIR_2(macro, __VA_ARGS__)
+#define PAIR_6(macro, a, b, ...) macro(a, b), PAIR_4(macro, __VA_ARGS__)
+#define PAIR_8(macro, a, b, ...) macro(a, b), PAIR_6(macro, __VA_ARGS__)
+#define PAIR_10(macro, a, b, ...) macro(a, b), PAIR_8(macro, __VA_ARGS__)
+#define PAIR_12(macro, a, b, ...) macro(a, b), PAIR_10(macro, __VA_ARGS__)
+#define EACH_JOINED(name, count) name##count
+#define EACH_NAMED(name, count) EACH_JOINED(name, count)
+#define EACH_NUMBER(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, number, ...) number
+#define EACH_COUNT(...) EACH_NUMBER(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define EACH(macro, ...) EACH_NAMED(EACH_, EACH_COUNT(__VA_ARGS__))(macro, __VA_ARGS__)
+#define EACH_PAIR(macro, ...) EACH_NAMED(PAIR_, EACH_COUNT(__VA_ARGS__))(macro, __VA_ARGS__)
+
+/* All of the conditions must be true. */
+#define assert_all(...) (EACH(assert_true, __VA_ARGS__))
+
+/* Pairs of integers: found, wanted, found, wanted ... */
+#define assert_ints(...) (EACH_PAIR(assert_int_equal, __VA_ARGS__))
+
+/* Each of the calls must succeed. */
+#define assert_ok(...) (EACH(assert_succeeds, __VA_ARGS__))
+#define assert_succeeds(status) assert_int_equal(status, LR_OK)
+
+/* A struct with the given fields: filled(lr_grid, .size = {1, 1, 1}). */
+#define filled(type, ...) ((type){__VA_ARGS__})
+
+/* The pointer, which must not be NULL. */
+#define non_null(pointer) test_non_null(pointer, #pointer, __FILE__, __LINE__)
+static inline void *test_non_null(const void *pointer, const char *text, const char *file, int line)
+{
+    _assert_true(pointer != NULL, text, file, line);
+    return (void *)pointer;
+}
+
+/* A change and the check that it is found: spoilt(grid.size[1] = 0, assert_refused(&grid)). */
+#define spoilt(change, check) ((void)(change), check)
 
 /* The text must contain the words. */
 #define assert_says(text, words)                                                                                       \
@@ -56,8 +107,7 @@
 struct test_log {
     lr_log log; /* pass &test.log */
     lr_status status;
-    char error[1024];
-    char warning[1024];
+    char error[1024], warning[1024];
     int num_warnings;
 };
 
@@ -148,5 +198,3 @@ static inline double random_between(uint64_t *state, double low, double high)
 {
     return low + (high - low) * test_random(state);
 }
-
-#endif

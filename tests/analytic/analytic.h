@@ -3,8 +3,7 @@
  *
  * Scanners made in a test, rows of the cpu backend's matrix, and the closed form of a rectangle's solid angle. Expected
  * values are computed here and in the tests, independently of src/correspondence/cpu. */
-#ifndef LR_TEST_ANALYTIC_H
-#define LR_TEST_ANALYTIC_H
+#pragma once
 
 #include "../cases.h"
 
@@ -72,19 +71,12 @@ static inline struct setup setup_of(lr_scanner *scanner, const struct setup_opti
     *grid = options->grid ? *options->grid : lr_grid_centred((int[3]){1, 1, 1}, (double[3]){1, 1, 1});
     struct setup setup = {.log = kept_log(), .scanner = keep(scanner)};
     setup.lors = keep(lr_lors_create(scanner, &setup.log->log));
-    struct lr_backend_params params = {
-        .scanner = scanner,
-        .lors = setup.lors,
-        .grid = grid,
+    struct lr_backend_params params = filled(
+        struct lr_backend_params, .scanner = scanner, .lors = setup.lors, .grid = grid,
         .mode = options->mode == LR_MODE_AUTO ? LR_MODE_SAMPLED : options->mode,
-        .rays = options->rays ? options->rays : 4,
-        .mu = options->mu,
-        .mu_steps = options->mu_steps ? options->mu_steps : 1,
-        .threads = options->threads ? options->threads : 2,
-        .log = &setup.log->log,
-        .progress = options->progress,
-        .penetration = options->penetration,
-    };
+        .rays = options->rays ? options->rays : 4, .mu = options->mu,
+        .mu_steps = options->mu_steps ? options->mu_steps : 1, .threads = options->threads ? options->threads : 2,
+        .log = &setup.log->log, .progress = options->progress, .penetration = options->penetration);
     for (int k = 0; k < 3; k++) params.samples[k] = options->samples[k] ? options->samples[k] : 1;
     assert_non_null(backend);
     assert_ok(lr_cpu_backend_create(&params, backend));
@@ -123,8 +115,7 @@ static inline void check_counts(const char *name, const double *counts, const do
     }
     print_message("%s: chi2 %.1f over %d LORs; others: %g counted, %.1f expected\n", name, chi2, degrees, rest[0],
                   rest[1]);
-    assert_true(degrees >= least_degrees);
-    assert_true(fabs(chi2 - degrees) <= sigmas * sqrt(2.0 * degrees));
+    assert_all(degrees >= least_degrees, fabs(chi2 - degrees) <= sigmas * sqrt(2.0 * degrees));
     assert_true(fabs(rest[0] - rest[1]) <= sigmas * sqrt(rest[1]));
 }
 
@@ -227,5 +218,3 @@ static inline double mode_distance(lr_scanner *(*make)(uint64_t *seed), uint64_t
     }
     return largest_number(matrices[1], count) > 0 ? l2_apart(matrices[0], matrices[1], count) : 0;
 }
-
-#endif

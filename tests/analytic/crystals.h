@@ -3,8 +3,7 @@
  *
  * Every crystal of a scanner as a box, and the part of a line inside each box, by brute force over all boxes. Written
  * independently of src/correspondence/cpu/penetration.c. */
-#ifndef LR_TEST_CRYSTALS_H
-#define LR_TEST_CRYSTALS_H
+#pragma once
 
 #include "analytic.h"
 
@@ -15,8 +14,7 @@ struct crystal_box {
 /* [num_crystals], indexed by crystal number. Lives until destroy_kept. */
 static inline struct crystal_box *crystal_boxes(const lr_scanner *scanner)
 {
-    struct crystal_box *boxes = kept(scanner->num_crystals, sizeof(*boxes));
-    struct crystal_box *box = boxes;
+    struct crystal_box *boxes = kept(scanner->num_crystals, sizeof(*boxes)), *box = boxes;
     for (int m = 0; m < scanner->num_modules; m++) {
         const lr_module *module = &scanner->modules[m];
         for (int n = 0; n < module->crystals[0] * module->crystals[1]; n++, box++) {
@@ -106,5 +104,3 @@ static inline lr_module deep(lr_module module, double depth_mm)
     module.depth_mm = depth_mm;
     return module;
 }
-
-#endif

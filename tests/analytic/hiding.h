@@ -4,8 +4,7 @@
  * Scanners with modules that hide others, and lines through them by brute force. On each side of the point, the first
  * rectangle that a line meets stops the line, whether it shows its front or its back. Written from
  * docs/method/correspondence.md, "First hit", independently of every backend. Link lr_fixtures. */
-#ifndef LR_TEST_HIDING_H
-#define LR_TEST_HIDING_H
+#pragma once
 
 #include "analytic.h"
 
@@ -23,18 +22,15 @@ struct arrangement {
     const char *name;
     void (*build)(lr_module *modules, int *panels, int *num_modules);
     int num_panels, num_points;
-    double points_mm[MOST_POINTS][3];
-    double field_of_view_mm;
+    double points_mm[MOST_POINTS][3], field_of_view_mm;
 };
 
 /* A module across the direction `towards`, rotated about it; the axes are made orthogonal here. */
 static inline lr_module panel(const double centre[3], const double towards[3], const int crystals[2], double pitch_mm,
                               double face_mm)
 {
-    lr_module module = {.crystals = {crystals[0], crystals[1]},
-                        .pitch_mm = {pitch_mm, 0.9 * pitch_mm},
-                        .face_mm = {face_mm, 0.9 * face_mm},
-                        .depth_mm = 0.5};
+    lr_module module = filled(lr_module, .crystals = {crystals[0], crystals[1]}, .pitch_mm = {pitch_mm, 0.9 * pitch_mm},
+                              .face_mm = {face_mm, 0.9 * face_mm}, .depth_mm = 0.5);
     const double up[3] = {0, 0, 1};
     vec_cross(up, towards, module.u);
     vec_cross(towards, module.u, module.v);
@@ -65,8 +61,7 @@ static inline void build_rings(lr_module *modules, int *panels, int *num_modules
     for (int m = 0; m < *num_modules; m++) {
         const bool is_inner = m < 8;
         const double angle = is_inner ? 2 * TEST_PI * (m + 0.2) / 8 : 2 * TEST_PI * (m - 8) / 12;
-        const double radius = is_inner ? 24 : 46;
-        const double out[3] = {cos(angle), sin(angle), 0};
+        const double radius = is_inner ? 24 : 46, out[3] = {cos(angle), sin(angle), 0};
         const double centre[3] = {radius * out[0], radius * out[1], is_inner ? 1 : -1};
         modules[m] =
             is_inner ? panel(centre, out, (int[2]){4, 5}, 3.1, 2.6) : panel(centre, out, (int[2]){5, 6}, 4, 3.7);
@@ -91,8 +86,7 @@ static inline void build_tilted(lr_module *modules, int *panels, int *num_module
 static const struct arrangement arrangements[] = {
     {"three parallel panels", build_parallel, 3, 4, {{0, 0.4, -0.3}, {-25, 6, -4}, {-54, 20, 2}, {28, -9, 5}}, 0},
     {"a ring within a ring", build_rings, 2, 3, {{1, 0.5, 0}, {-9, 7, 3}, {31, 6, -2}}, 64},
-    {"a tilted panel before two", build_tilted, 4, 3, {{-8, 1, 0}, {4, -6, 5}, {-45, -8, -3}}, 0},
-};
+    {"a tilted panel before two", build_tilted, 4, 3, {{-8, 1, 0}, {4, -6, 5}, {-45, -8, -3}}, 0}};
 enum { NUM_ARRANGEMENTS = sizeof(arrangements) / sizeof(arrangements[0]) };
 
 /* One arrangement. */
@@ -111,11 +105,8 @@ static inline void hiding_init(struct hiding *hiding, const struct arrangement *
     int num_modules = 0;
     *hiding = (struct hiding){.arrangement = arrangement};
     arrangement->build(modules, hiding->panels, &num_modules);
-    hiding->scanner = keep(lr_scanner_create(&(lr_scanner_params){
-        .modules = modules,
-        .num_modules = num_modules,
-        .coincidence.field_of_view_mm = arrangement->field_of_view_mm,
-    }));
+    hiding->scanner = keep(lr_scanner_create(&filled(lr_scanner_params, .modules = modules, .num_modules = num_modules,
+                                                     .coincidence.field_of_view_mm = arrangement->field_of_view_mm)));
     hiding->lors = keep(lr_lors_create(hiding->scanner, NULL));
     hiding->eye = eye_create(hiding->scanner, rays);
 }
@@ -194,5 +185,3 @@ static inline void draw_direction(uint64_t seed, uint32_t number, double directi
     direction[1] = across * sin(angle);
     direction[2] = up;
 }
-
-#endif

@@ -11,10 +11,8 @@ enum { SIDE = 5, NUM_CRYSTALS = SIDE * SIDE };
  * hit. */
 static lr_scanner *funnel(void)
 {
-    const lr_module modules[2] = {
-        upright_module(300, 90, 0, (int[2]){SIDE, SIDE}, 8, 6),
-        upright_module(250, -90, 0, (int[2]){1, 1}, 200, 200),
-    };
+    const lr_module modules[2] = {upright_module(300, 90, 0, (int[2]){SIDE, SIDE}, 8, 6),
+                                  upright_module(250, -90, 0, (int[2]){1, 1}, 200, 200)};
     return scanner_of(modules, 2);
 }
 
@@ -58,9 +56,7 @@ static void find_line(int a, const double point[3], double y1[3], double y2[3])
 static lr_image *box(const int size[3], const double voxel[3], double mu)
 {
     const lr_grid grid = lr_grid_centred(size, voxel);
-    lr_image *image = keep(lr_image_create(&grid, NULL));
-    for (int64_t n = 0; n < lr_grid_num_voxels(&grid); n++) image->values[n] = (float)mu;
-    return image;
+    return kept_image(&grid, (float)mu);
 }
 
 /* At the faces, the interpolated box falls to zero linearly over one voxel. For a line through two opposite faces this
@@ -81,8 +77,7 @@ static void test_constant_box(void **state)
             double y1[3], y2[3], length2 = 0;
             find_line(a, point, y1, y2);
             for (int k = 0; k < 3; k++) length2 += (y2[k] - y1[k]) * (y2[k] - y1[k]);
-            const double slant = sqrt(length2) / fabs(y2[1] - y1[1]);
-            const double h = sqrt(length2) / num_steps;
+            const double slant = sqrt(length2) / fabs(y2[1] - y1[1]), h = sqrt(length2) / num_steps;
             const double bound = 4 * h * h / 8 * mu / (voxel[1] * slant);
             assert_true(fabs(-log(found[a]) - mu * extent * slant) <= bound + 1e-12);
         }

@@ -12,18 +12,15 @@ enum { PRIMARY, COVERED, BLOCKER, NUM_MODULES };
 
 static lr_scanner *planted(double blocker_face)
 {
-    const lr_module modules[NUM_MODULES] = {
-        level_module(0, 100, 0, (int[2]){20, 20}, 5, 5),
-        level_module(0, -60, 0, (int[2]){8, 8}, 10, 10),
-        level_module(8, -40, -4, (int[2]){4, 4}, 5, blocker_face),
-    };
+    const lr_module modules[NUM_MODULES] = {level_module(0, 100, 0, (int[2]){20, 20}, 5, 5),
+                                            level_module(0, -60, 0, (int[2]){8, 8}, 10, 10),
+                                            level_module(8, -40, -4, (int[2]){4, 4}, 5, blocker_face)};
     return scanner_of(modules, NUM_MODULES);
 }
 
 static void test_planted_module(void **state)
 {
-    const double origin[1][3] = {{0, 0, 0}};
-    const double whole = rectangle_angle(-50, 50, -50, 50, 100);
+    const double origin[1][3] = {{0, 0, 0}}, whole = rectangle_angle(-50, 50, -50, 50, 100);
     const double hidden = rectangle_angle(-45, 5, -15, 35, 100);
     for (int k = 0; k < 2; k++) {
         struct setup setup = setup_of(planted(k == 0 ? 5 : 3), &(struct setup_options){.mode = LR_MODE_EXACT});
@@ -57,8 +54,7 @@ static void test_blocked_crystals_vanish(void **state)
             }
         }
         /* 6 x 6 crystals lie in the primary's view. */
-        assert_int_equal(num_blocked, 4);
-        assert_int_equal(num_seen, 36 - 4);
+        assert_ints(num_blocked, 4, num_seen, 36 - 4);
     }
 }
 
@@ -66,12 +62,10 @@ static void test_blocked_crystals_vanish(void **state)
 static lr_scanner *crowded(uint64_t *seed)
 {
     const lr_module modules[] = {
-        level_module(0, 100, 0, (int[2]){6, 6}, 15, 14),
-        level_module(0, -80, 0, (int[2]){5, 5}, 16, 15),
+        level_module(0, 100, 0, (int[2]){6, 6}, 15, 14), level_module(0, -80, 0, (int[2]){5, 5}, 16, 15),
         make_module((double[3]){10, -50, 5}, (double[3]){1, 0.4, 0}, (double[3]){0, 0, 1}, (int[2]){3, 4}, 6, 5),
         make_module((double[3]){-5, -30, -3}, (double[3]){1, 0, 0.3}, (double[3]){-0.3, 0.2, 1}, (int[2]){2, 2}, 7,
-                    6.5),
-    };
+                    6.5)};
     return scanner_of(modules, 4);
 }
 
@@ -106,5 +100,4 @@ static void test_tie(void **state)
     }
 }
 
-test_main("first hit", CASE(test_planted_module), CASE(test_blocked_crystals_vanish), CASE(test_crowded),
-          CASE(test_tie))
+test_main("first hit", EACH(CASE, test_planted_module, test_blocked_crystals_vanish, test_crowded, test_tie))

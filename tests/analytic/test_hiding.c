@@ -25,11 +25,9 @@ struct kind {
     double sum;      /* of a sum computed in two ways, relative to the largest */
 };
 
-static const struct kind kinds[] = {
-    {"cpu", true, true, 0, 1e-11, 2e-7}, /* projections are floats */
-    {"raster", false, true, 0, 1e-5, 2e-6},
-    {"compute", true, false, 1e-5, 1e-5, 2e-6},
-};
+static const struct kind kinds[] = {{"cpu", true, true, 0, 1e-11, 2e-7}, /* projections are floats */
+                                    {"raster", false, true, 0, 1e-5, 2e-6},
+                                    {"compute", true, false, 1e-5, 1e-5, 2e-6}};
 
 /* Objects of the test of one arrangement. */
 struct bench {
@@ -40,14 +38,9 @@ struct bench {
 
 static lr_operator *make_operator(struct bench *bench, const char *backend, lr_mode mode)
 {
-    return keep(lr_operator_create(&(lr_operator_params){.lors = bench->hiding.lors,
-                                                         .grid = &bench->grid,
-                                                         .backend = backend,
-                                                         .mode = mode,
-                                                         .rays = RAYS,
-                                                         .samples = {1, 1, 1},
-                                                         .store = LR_STORE_NO,
-                                                         .threads = 2}));
+    return keep(lr_operator_create(&filled(lr_operator_params, .lors = bench->hiding.lors, .grid = &bench->grid,
+                                           .backend = backend, .mode = mode, .rays = RAYS, .samples = {1, 1, 1},
+                                           .store = LR_STORE_NO, .threads = 2)));
 }
 
 /* A point's elements, [num_lors]. */
@@ -89,8 +82,7 @@ static void add_pair(const struct hiding *hiding, int64_t pair, const double *co
 
 static double deviations(const struct sums *sums)
 {
-    const double expected = NUM_LINES * sums->probability;
-    const double variance = expected * (1 - sums->probability);
+    const double expected = NUM_LINES * sums->probability, variance = expected * (1 - sums->probability);
     return variance > 0 ? (sums->counted - expected) / sqrt(variance) : 0;
 }
 
@@ -105,15 +97,13 @@ static double chi2_deviations(double chi2, int degrees)
 /* slack: error of the row that is allowed in addition, as a probability. */
 static void check_sum(const struct hiding *hiding, int point, const char *what, const struct sums *sums, double slack)
 {
-    const double difference = sums->counted / NUM_LINES - sums->probability;
-    const double z = deviations(sums);
+    const double difference = sums->counted / NUM_LINES - sums->probability, z = deviations(sums);
     if (sums->probability == 0 && sums->counted == 0) return;
     print_message("%s, point %d, %s: %.6f, lines %.6f, z = %+.2f\n", hiding->arrangement->name, point, what,
                   sums->probability, sums->counted / NUM_LINES, z);
     assert_true(sums->probability > 0 || sums->counted == 0);
     const double over = fmax(fabs(difference) - slack, 0);
-    const struct sums left = {NUM_LINES * (sums->probability + over), sums->probability};
-    assert_true(deviations(&left) < SIGMAS);
+    assert_true(deviations(&(struct sums){NUM_LINES * (sums->probability + over), sums->probability}) < SIGMAS);
 }
 
 /* Compares pairs of panels, the total, and Pearson's statistic over pairs of modules. */
@@ -195,41 +185,31 @@ static void check_sampled(const struct bench *bench, int point, const double *ro
         sum += fmax(over, 0);
     }
     if (largest > borderline || sum > 2 * borderline) {
-        fail_msg("%s, point %d: elements differ by up to %.3g, %.3g in all; lines near edges carry "
-                 "%.3g",
+        fail_msg("%s, point %d: elements differ by up to %.3g, %.3g in all; lines near edges carry %.3g",
                  bench->hiding.arrangement->name, point, largest, sum, borderline);
     }
-}
-
-/* Some backends compute the outlines of overlaps in single precision; the worst element may have ten times the error of
- * the row. */
-static void check_exact(const struct bench *bench, int point, const double *row, const double *expected)
-{
-    const int64_t count = bench->hiding.lors->count;
-    const double l2 = l2_apart(row, expected, count), worst = worst_apart(row, expected, count);
-    print_message("%s, point %d: L2 %.1e, worst %.1e of the largest\n", bench->hiding.arrangement->name, point, l2,
-                  worst);
-    assert_true(l2 <= bench->kind->exact_l2);
-    assert_true(worst <= 10 * bench->kind->exact_l2);
 }
 
 static void check_point(struct bench *bench, int point, lr_operator *const ops[3], uint64_t seed)
 {
     const struct hiding *hiding = &bench->hiding;
-    double borderline;
-    double *counts = count_lines(hiding, point, seed);
-    double *expected = sampled_row(hiding, point, &borderline);
-    double *sampled = point_row(hiding, ops[0], point);
+    double borderline, *counts = count_lines(hiding, point, seed);
+    double *expected = sampled_row(hiding, point, &borderline), *sampled = point_row(hiding, ops[0], point);
     check_sampled(bench, point, sampled, expected, borderline);
     /* Lines of crystals that line up cross an edge together: one line in R. */
     print_message("sampled\n");
     check_sums(hiding, point, counts, sampled, 1.0 / RAYS);
     if (ops[1] != NULL) {
-        double *exact = point_row(hiding, ops[1], point);
-        double *reference = point_row(hiding, ops[2], point);
+        double *exact = point_row(hiding, ops[1], point), *reference = point_row(hiding, ops[2], point);
         print_message("exact\n");
         check_sums(hiding, point, counts, exact, 0);
-        check_exact(bench, point, exact, reference);
+        /* Some backends compute the outlines of overlaps in single precision; the worst element may have ten times the
+         * error of the row. */
+        const int64_t count = bench->hiding.lors->count;
+        const double l2 = l2_apart(exact, reference, count), worst = worst_apart(exact, reference, count);
+        print_message("%s, point %d: L2 %.1e, worst %.1e of the largest\n", bench->hiding.arrangement->name, point, l2,
+                      worst);
+        assert_all(l2 <= bench->kind->exact_l2, worst <= 10 * bench->kind->exact_l2);
     }
 }
 
@@ -248,11 +228,9 @@ static void test_elements(void **state)
         bench_init(&bench, *state, n);
         const char *backend = bench.kind->backend;
         const bool has_exact = bench.kind->has_exact;
-        lr_operator *const ops[3] = {
-            make_operator(&bench, backend, LR_MODE_SAMPLED),
-            has_exact ? make_operator(&bench, backend, LR_MODE_EXACT) : NULL,
-            make_operator(&bench, "cpu", LR_MODE_EXACT),
-        };
+        lr_operator *const ops[3] = {make_operator(&bench, backend, LR_MODE_SAMPLED),
+                                     has_exact ? make_operator(&bench, backend, LR_MODE_EXACT) : NULL,
+                                     make_operator(&bench, "cpu", LR_MODE_EXACT)};
         for (int point = 0; point < arrangements[n].num_points; point++)
             check_point(&bench, point, ops, seed + (uint64_t)(16 * n + point));
     }
@@ -285,8 +263,8 @@ static void check_picture(struct hiding *hiding, lr_operator *op, int point, int
         if (is_borderline(hiding->eye, ray)) continue;
         if (!is_same_pixel(&pixels[n], &line, is_seen) ||
             fabs((double)pixels[n].weight - (counts ? weight : 0)) > 1e-5 * weight) {
-            fail_msg("%s, point %d, module %d, pixel %d: module %g crystal %g %g weight %g; lines "
-                     "say module %d crystal %d %d weight %g",
+            fail_msg("%s, point %d, module %d, pixel %d: module %g crystal %g %g weight %g; lines say module %d "
+                     "crystal %d %d weight %g",
                      hiding->arrangement->name, point, module, n, (double)pixels[n].module, (double)pixels[n].r,
                      (double)pixels[n].s, (double)pixels[n].weight, is_seen ? line.met[1].module : -1,
                      line.met[1].at[0], line.met[1].at[1], counts ? weight : 0);
@@ -322,8 +300,7 @@ static void check_values(const struct bench *bench, const char *what, const floa
 static void check_projections(struct bench *bench, lr_mode mode, uint64_t *state)
 {
     lr_operator *op = make_operator(bench, bench->kind->backend, mode);
-    const int64_t num_voxels = lr_grid_num_voxels(&bench->grid);
-    const int64_t num_lors = bench->hiding.lors->count;
+    const int64_t num_voxels = lr_grid_num_voxels(&bench->grid), num_lors = bench->hiding.lors->count;
     const double *matrix = kept_rows(op, 0, num_voxels);
     float *image = kept_random_floats(num_voxels, 0.2, 1.2, state),
           *data = kept_random_floats(num_lors, 0.2, 1.2, state);
@@ -334,8 +311,7 @@ static void check_projections(struct bench *bench, lr_mode mode, uint64_t *state
     }
     float *projected = kept_random_floats(num_lors, 0.2, 1.2, state),
           *summed = kept_random_floats(num_voxels, 0.2, 1.2, state);
-    assert_ok(array_forward(op, image, projected));
-    assert_ok(array_back(op, data, summed));
+    assert_ok(array_forward(op, image, projected), array_back(op, data, summed));
     check_values(bench, "forward", projected, forward, num_lors);
     check_values(bench, "back", summed, back, num_voxels);
 }

@@ -31,32 +31,18 @@ static void simulate(struct hiding *hiding, const lr_grid *grid, uint64_t seed, 
     lr_image *activity = keep(lr_image_create(grid, NULL));
     activity->values[0] = 1;
     struct tally tally = {hiding, counts};
-    const lr_photon_params params = {
-        .lors = hiding->lors,
-        .activity = activity,
-        .count = NUM_EVENTS,
-        .tof_resolution_ps = 300,
-        .seed = seed,
-        .threads = 2,
-    };
-    const lr_event_sink sink = {.take = take_events, .user = &tally};
-    assert_ok(lr_events_from_activity(&params, &sink, NULL));
+    const lr_photon_params params = filled(lr_photon_params, .lors = hiding->lors, .activity = activity,
+                                           .count = NUM_EVENTS, .tof_resolution_ps = 300, .seed = seed, .threads = 2);
+    assert_ok(lr_events_from_activity(&params, &(lr_event_sink){.take = take_events, .user = &tally}, NULL));
 }
 
 /* Expected events of each LOR, from A x, if there are NUM_EVENTS in all. */
 static double *expect(struct hiding *hiding, const lr_grid *grid)
 {
-    lr_operator *op = keep(lr_operator_create(&(lr_operator_params){
-        .lors = hiding->lors,
-        .grid = grid,
-        .backend = "cpu",
-        .mode = LR_MODE_EXACT,
-        .samples = {1, 1, 1},
-        .store = LR_STORE_NO,
-        .threads = 2,
-    }));
-    double *row = kept_rows(op, 0, 1);
-    double sum = 0;
+    lr_operator *op = keep(
+        lr_operator_create(&filled(lr_operator_params, .lors = hiding->lors, .grid = grid, .backend = "cpu",
+                                   .mode = LR_MODE_EXACT, .samples = {1, 1, 1}, .store = LR_STORE_NO, .threads = 2)));
+    double *row = kept_rows(op, 0, 1), sum = 0;
     for (int64_t lor = 0; lor < hiding->lors->count; lor++) sum += row[lor];
     for (int64_t lor = 0; lor < hiding->lors->count; lor++) row[lor] *= NUM_EVENTS / sum;
     return row;
@@ -94,8 +80,7 @@ static void test_events(void **state)
             /* A voxel so small that it equals the point. */
             lr_grid grid = lr_grid_centred((int[3]){1, 1, 1}, (double[3]){1e-6, 1e-6, 1e-6});
             memcpy(grid.origin_mm, arrangements[n].points_mm[point], sizeof(grid.origin_mm));
-            double *counts = kept_doubles(hiding.lors->count);
-            double *expected = expect(&hiding, &grid);
+            double *counts = kept_doubles(hiding.lors->count), *expected = expect(&hiding, &grid);
             simulate(&hiding, &grid, seed++, counts);
             char name[64];
             snprintf(name, sizeof(name), "%s, point %d", arrangements[n].name, point);

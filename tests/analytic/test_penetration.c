@@ -26,10 +26,9 @@ static void check_opaque(lr_scanner *opaque, const double (*points)[3], int num_
     const lr_scanner_params copy = {
         .modules = opaque->modules, .num_modules = opaque->num_modules, .num_positions = opaque->num_positions};
     struct setup plane = setup_of(lr_scanner_create(&copy), &(struct setup_options){.mode = LR_MODE_EXACT});
-    double *expected = point_matrix(&plane, points, num_points);
+    double *expected = point_matrix(&plane, points, num_points), totals[2] = {0, 0};
     const int64_t count = num_points * setup.lors->count;
     const double l2 = l2_apart(rows, expected, count);
-    double totals[2] = {0, 0};
     for (int64_t k = 0; k < count; k++) {
         totals[0] += rows[k];
         totals[1] += expected[k];
@@ -56,14 +55,12 @@ static void test_opaque_crystals(void **state)
  * and all together 1 - exp(-mu * sum of L). */
 static void check_line(lr_scanner *scanner)
 {
-    const double mu = scanner->crystal_mu_per_mm;
+    const double mu = scanner->crystal_mu_per_mm, down[3] = {0, -1, 0};
     struct setup setup = setup_of(scanner, &(struct setup_options){.rays = 1, .penetration = true});
-    double *row = point_matrix(&setup, origin, 1);
+    double *row = point_matrix(&setup, origin, 1), left = 1, length = 0, found = 0, listed = 0;
     struct crystal_box *boxes = crystal_boxes(scanner);
     struct chord *chords = kept(scanner->num_crystals, sizeof(*chords));
-    const double down[3] = {0, -1, 0};
     const int count = find_chords(scanner, boxes, origin[0], down, chords);
-    double left = 1, length = 0, found = 0, listed = 0;
     for (int k = 0; k < count; k++) {
         const double chord = chords[k].end - chords[k].begin;
         const double expected = SINGLE_WEIGHT(mu) * left * (1 - exp(-mu * chord));
@@ -128,8 +125,7 @@ static void test_parallax(void **state)
                                                            (double[3]){0, 0, 1}, (int[2]){2501, 1}, pitch, pitch),
                                                depth)};
             struct setup setup = stopping_setup(modules, 2, mu, 1);
-            double *row = point_matrix(&setup, origin, 1);
-            double sum = 0, moment = 0;
+            double *row = point_matrix(&setup, origin, 1), sum = 0, moment = 0;
             for (int crystal = 0; crystal < 2501; crystal++) {
                 const double value = row[lr_lors_number(setup.lors, 0, 1 + crystal)];
                 sum += value;
@@ -157,10 +153,8 @@ static void test_sum_rule(void **state)
     }
     for (int k = 0; k < 2; k++) {
         /* Lines through the small module's front: |tangent| <= 10 / 27 along each axis. */
-        const double longest = depth * sqrt(1 + 2 * pow(10 / 27.0, 2));
-        const double most = 1 - exp(-mu * longest);
-        assert_true(sums[0][k] < sums[1][k] * most * most);
-        assert_true(sums[0][k] > 0.3 * sums[1][k] * most * most);
+        const double longest = depth * sqrt(1 + 2 * pow(10 / 27.0, 2)), most = 1 - exp(-mu * longest);
+        assert_all(sums[0][k] > 0.3 * sums[1][k] * most * most, sums[0][k] < sums[1][k] * most * most);
     }
 }
 
@@ -172,8 +166,7 @@ static void test_mirror(void **state)
     const lr_module modules[2] = {deep(level_module(0, 12, 0, (int[2]){5, 4}, 2, 1.8), 10),
                                   deep(level_module(0, -14, 0, (int[2]){4, 6}, 2, 1.8), 12)};
     struct setup setup = stopping_setup(modules, 2, 0.087, 16);
-    double *rows = point_matrix(&setup, points, 2);
-    double off2 = 0, norm2 = 0;
+    double *rows = point_matrix(&setup, points, 2), off2 = 0, norm2 = 0;
     int num_elements = 0;
     for (int64_t lor = 0; lor < setup.lors->count; lor++) {
         const lr_lor at = lr_lors_describe(setup.lors, lor);
@@ -183,8 +176,7 @@ static void test_mirror(void **state)
         num_elements += rows[lor] > 0;
     }
     print_message("%d elements, relative L2 %.4f\n", num_elements, sqrt(off2 / norm2));
-    assert_true(num_elements > 50);
-    assert_true(off2 < pow(0.8 / 16, 2) * norm2);
+    assert_all(num_elements > 50, off2 < pow(0.8 / 16, 2) * norm2);
 }
 
 /* A coincidence rule removes LORs and leaves the others unchanged: excluded crystals still stop photons. */
@@ -247,8 +239,7 @@ static void test_adjoint(void **state)
         setup_of(stopping_scanner(modules, 2, 0.087),
                  &(struct setup_options){.rays = 2, .grid = &grid, .samples = {2, 1, 1}, .penetration = true});
     const int64_t num_lors = setup.lors->count;
-    double x[24], back[24];
-    double *y = kept_random_doubles(num_lors, 0, 1, &seed), *forward = kept_doubles(num_lors);
+    double *y = kept_random_doubles(num_lors, 0, 1, &seed), *forward = kept_doubles(num_lors), x[24], back[24];
     for (int k = 0; k < 24; k++) x[k] = test_random(&seed);
     assert_ok(backend_forward(&setup.backend, lr_vector_of_doubles(x, 24), lr_vector_of_doubles(forward, num_lors)));
     assert_ok(backend_back(&setup.backend, lr_vector_of_doubles(y, num_lors), lr_vector_of_doubles(back, 24)));
@@ -260,8 +251,7 @@ static void test_adjoint(void **state)
 static void test_absorption(void **state)
 {
     const lr_grid grid = lr_grid_centred((int[3]){3, 21, 3}, (double[3]){20, 1, 20});
-    lr_image *mu = keep(lr_image_create(&grid, NULL));
-    for (int64_t k = 0; k < lr_grid_num_voxels(&grid); k++) mu->values[k] = 0.01f;
+    lr_image *mu = kept_image(&grid, 0.01f);
     const lr_module modules[2] = {single_primary(), deep(level_module(0, -60, 0, (int[2]){1, 1}, 8, 8), 30)};
     struct setup setup = setup_of(stopping_scanner(modules, 2, 0.09),
                                   &(struct setup_options){.rays = 1, .mu = mu, .mu_steps = 1600, .penetration = true});
@@ -278,15 +268,9 @@ static void test_refusals(void **state)
     const lr_grid grid = lr_grid_centred((int[3]){1, 1, 1}, (double[3]){1, 1, 1});
     struct lr_backend backend;
     lr_pixel pixel;
-    assert_fails(lr_cpu_backend_create(&(struct lr_backend_params){.scanner = setup.scanner,
-                                                                   .lors = setup.lors,
-                                                                   .grid = &grid,
-                                                                   .mode = LR_MODE_EXACT,
-                                                                   .rays = 1,
-                                                                   .samples = {1, 1, 1},
-                                                                   .threads = 1,
-                                                                   .penetration = true,
-                                                                   .log = &setup.log->log},
+    assert_fails(lr_cpu_backend_create(&filled(struct lr_backend_params, .scanner = setup.scanner, .lors = setup.lors,
+                                               .grid = &grid, .mode = LR_MODE_EXACT, .rays = 1, .samples = {1, 1, 1},
+                                               .threads = 1, .penetration = true, .log = &setup.log->log),
                                        &backend),
                  LR_USAGE, setup.log, "no exact mode");
     assert_fails(setup.backend.fns->picture(setup.backend.self, origin[0], 0, &pixel), LR_USAGE, setup.log,

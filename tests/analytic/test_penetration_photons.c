@@ -50,8 +50,7 @@ static void emit_pair(const struct photons *photons, const double origin[3], uin
     const philox4x32_key_t key = {{(uint32_t)photons->seed, (uint32_t)(photons->seed >> 32)}};
     const philox4x32_ctr_t bits = philox4x32(counter, key);
     const double z = 2 * to_unit(bits.v[0]) - 1, angle = 2 * TEST_PI * to_unit(bits.v[1]);
-    const double across = sqrt(1 - z * z);
-    const double there[3] = {across * cos(angle), across * sin(angle), z};
+    const double across = sqrt(1 - z * z), there[3] = {across * cos(angle), across * sin(angle), z};
     const double back[3] = {-there[0], -there[1], -there[2]};
     const int a = stop_in(photons, origin, there, to_unit(bits.v[2]));
     if (a < 0) return;
@@ -117,10 +116,8 @@ static void compare(const char *name, lr_scanner *scanner, const double point[3]
 /* Two modules face to face, with gaps; the point is off centre. */
 static void test_opposed(void **state)
 {
-    const lr_module modules[2] = {
-        deep(level_module(0, 9, 0, (int[2]){4, 3}, 3, 2.6), 10),
-        deep(level_module(1, -11, -0.5, (int[2]){3, 4}, 3.5, 3), 14),
-    };
+    const lr_module modules[2] = {deep(level_module(0, 9, 0, (int[2]){4, 3}, 3, 2.6), 10),
+                                  deep(level_module(1, -11, -0.5, (int[2]){3, 4}, 3.5, 3), 14)};
     compare("opposed", stopping_scanner(modules, 2, 0.087), (double[3]){1.3, 0.8, -0.7}, test_seed());
 }
 
@@ -136,8 +133,7 @@ static void test_angled(void **state)
              8),
         deep(make_module((double[3]){19, 11, 1}, (double[3]){-0.5, 1, 0.2}, (double[3]){0, -0.2, 1}, (int[2]){2, 3}, 4,
                          4),
-             4),
-    };
+             4)};
     compare("angled", stopping_scanner(modules, 3, 0.083), (double[3]){-0.4, 0.2, 0.6}, test_seed() + 1);
 }
 
@@ -156,12 +152,10 @@ static void test_ring(void **state)
 /* One detector in three layers of different crystals: the totals of layers give the depths. */
 static void test_layers(void **state)
 {
-    lr_module modules[4] = {
-        deep(level_module(0, 8, 0, (int[2]){3, 3}, 3.5, 3.3), 2),
-        deep(level_module(0, 10, 0, (int[2]){2, 2}, 5, 5), 5),
-        deep(level_module(0.4, 15.5, 0, (int[2]){3, 3}, 3.5, 3.5), 8),
-        deep(level_module(0, -9, 0, (int[2]){3, 3}, 3.5, 3.4), 10),
-    };
+    lr_module modules[4] = {deep(level_module(0, 8, 0, (int[2]){3, 3}, 3.5, 3.3), 2),
+                            deep(level_module(0, 10, 0, (int[2]){2, 2}, 5, 5), 5),
+                            deep(level_module(0.4, 15.5, 0, (int[2]){3, 3}, 3.5, 3.5), 8),
+                            deep(level_module(0, -9, 0, (int[2]){3, 3}, 3.5, 3.4), 10)};
     for (int k = 0; k < 3; k++) {
         modules[k].layer = k;
         modules[k].block = 1;

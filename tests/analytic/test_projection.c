@@ -12,25 +12,10 @@ enum { NUM_VOXELS = 5 * 4 * 3 };
 /* A ring of eight modules of blocks, with rules that exclude some LORs. */
 static lr_scanner *ring(void)
 {
-    static const int sizes[2] = {4, 3};
-    const lr_ring shape = {.radius_mm = 40,
-                           .modules = 8,
-                           .rings = 2,
-                           .ring_pitch_mm = 20,
-                           .blocks = {2, 1},
-                           .block_crystals = {sizes, sizes},
-                           .block_gap_mm = {0.8, 0},
-                           .pitch_mm = {3, 4},
-                           .face_mm = {2.8, 3.7},
-                           .depth_mm = 6};
-    const lr_scanner_params params = {
-        .coincidence = {.field_of_view_mm = 44,
-                        .min_module_difference = 2,
-                        .limits_ring_difference = true,
-                        .max_ring_difference = 5},
-        .detection_depth_mm = 1.5,
-    };
-    return lr_scanner_create_ring(&params, &shape);
+    return scanner_from(
+        "ring: {radius_mm: 40, modules: 8, rings: 2, ring_pitch_mm: 20}\nmodule: {crystals: [[4, 3], 4], block_gap_mm: "
+        "[0.8, 0], pitch_mm: [3, 4], face_mm: [2.8, 3.7], depth_mm: 6}\ncoincidence: {field_of_view_mm: 44, "
+        "min_module_difference: 2, max_ring_difference: 5}\ndetection_depth_mm: 1.5");
 }
 
 static lr_image *make_mu(uint64_t *seed)
@@ -44,13 +29,8 @@ static lr_image *make_mu(uint64_t *seed)
 /* Voxels of 9 mm; those at the corners are outside the core of the field of view. */
 static struct setup_options make_options(int mode, int threads, const lr_grid *grid, const lr_image *mu)
 {
-    return (struct setup_options){.mode = (lr_mode)mode,
-                                  .rays = 3,
-                                  .threads = threads,
-                                  .mu = mu,
-                                  .mu_steps = 11,
-                                  .grid = grid,
-                                  .samples = {2, 1, 3}};
+    return filled(struct setup_options, .mode = (lr_mode)mode, .rays = 3, .threads = threads, .mu = mu, .mu_steps = 11,
+                  .grid = grid, .samples = {2, 1, 3});
 }
 
 /* All results of one backend: A x, A^T y and A. */
@@ -77,8 +57,7 @@ static struct results compute(int mode, int threads, const lr_image *mu, uint64_
     const double right = dot_product(x, results.back, NUM_VOXELS);
     const double scale = sqrt(dot_product(results.forward, results.forward, results.num_lors)) *
                          sqrt(dot_product(y, y, results.num_lors));
-    assert_true(scale > 0);
-    assert_true(fabs(left - right) <= 1e-12 * scale);
+    assert_all(scale > 0, fabs(left - right) <= 1e-12 * scale);
 
     struct dense_rows dense = {.num_lors = results.num_lors};
     dense.values = kept_doubles(NUM_VOXELS * results.num_lors);
@@ -142,15 +121,12 @@ static void test_pictures_hold_the_row(void **state)
     enum { RAYS = 3 };
     const double point[1][3] = {{4, -7, 3}};
     uint64_t seed = test_seed();
-    lr_image *mu = make_mu(&seed);
-    struct setup_options options = make_options(LR_MODE_SAMPLED, 2, NULL, mu);
+    struct setup_options options = make_options(LR_MODE_SAMPLED, 2, NULL, make_mu(&seed));
     struct setup setup = setup_of(ring(), &options);
-    double *row = point_matrix(&setup, point, 1);
-    double *sums = kept_doubles(setup.lors->count);
+    double *row = point_matrix(&setup, point, 1), *sums = kept_doubles(setup.lors->count);
     int num_excluded = 0, num_gaps = 0;
     for (int m = 0; m < setup.scanner->num_modules; m++) {
-        const int nu = setup.scanner->modules[m].crystals[0];
-        const int nv = setup.scanner->modules[m].crystals[1];
+        const int nu = setup.scanner->modules[m].crystals[0], nv = setup.scanner->modules[m].crystals[1];
         lr_pixel pixels[4 * RAYS * 4 * RAYS];
         assert_true(nu <= 4 && nv <= 4);
         assert_ok(setup.backend.fns->picture(setup.backend.self, point[0], m, pixels));
@@ -183,16 +159,14 @@ static void test_pictures_hold_the_row(void **state)
 static bool stop_at_half(void *user, const char *what, double done, double total)
 {
     int *num_calls = user;
-    assert_non_null(what);
-    assert_true(done >= 0 && done <= total);
+    assert_all(what != NULL, done >= 0 && done <= total);
     ++*num_calls;
     return done < total / 2;
 }
 
 static lr_status refuse(void *user, const lr_row *row)
 {
-    int *num_rows = user;
-    ++*num_rows;
+    ++*(int *)user;
     return row->row == 2 ? LR_BAD_INPUT : LR_OK;
 }
 

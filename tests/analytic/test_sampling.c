@@ -15,10 +15,7 @@ struct configuration {
 };
 
 static const struct configuration configurations[] = {
-    {"opposed, 4.0 mm faces", 4.0, 180},
-    {"opposed, no gaps", 4.3, 180},
-    {"150 degrees apart", 4.0, 150},
-};
+    {"opposed, 4.0 mm faces", 4.0, 180}, {"opposed, no gaps", 4.3, 180}, {"150 degrees apart", 4.0, 150}};
 
 /* Points around the middle of the line between the modules' centres, from which most of both modules is seen. */
 static void make_points(const struct configuration *configuration, uint64_t *seed, double points[NUM_POINTS][3])
@@ -26,8 +23,7 @@ static void make_points(const struct configuration *configuration, uint64_t *see
     const double half = configuration->angle_deg / 2 * TEST_PI / 180;
     const double to_middle = 465 * cos(half), direction = TEST_PI / 2 + half;
     for (int n = 0; n < NUM_POINTS; n++) {
-        const double along = 200 * (test_random(seed) - 0.5);
-        const double across = 20 * (test_random(seed) - 0.5) + to_middle;
+        const double along = 200 * (test_random(seed) - 0.5), across = 20 * (test_random(seed) - 0.5) + to_middle;
         points[n][0] = across * cos(direction) - along * sin(direction);
         points[n][1] = across * sin(direction) + along * cos(direction);
         points[n][2] = 20 * (test_random(seed) - 0.5);
@@ -71,13 +67,10 @@ static void check_law(const struct configuration *configuration, uint64_t seed)
     const double(*at)[3] = (const double(*)[3])points;
     double *exact = render(configuration, at, &(struct setup_options){.mode = LR_MODE_EXACT}, &num_lors);
     for (int rays = 1; rays <= MAX_RAYS; rays *= 2) {
-        double *sampled = render(configuration, at, &(struct setup_options){.rays = rays}, &num_lors);
-        double l2, sums;
+        double *sampled = render(configuration, at, &(struct setup_options){.rays = rays}, &num_lors), l2, sums;
         compare(sampled, exact, num_lors, &l2, &sums);
         print_message("%s, R = %d: elements %.4f, sums %.4f\n", configuration->name, rays, l2, sums);
-        assert_true(l2 <= 0.8 / rays);
-        assert_true(sums <= 0.3 / rays);
-        assert_true(rays == 1 || (before / l2 >= 1.6 && before / l2 <= 2.6));
+        assert_all(l2 <= 0.8 / rays, sums <= 0.3 / rays, rays == 1 || (before / l2 >= 1.6 && before / l2 <= 2.6));
         before = l2;
     }
 }

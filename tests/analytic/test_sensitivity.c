@@ -17,8 +17,7 @@ struct ring_case {
 static const struct ring_case cases[] = {
     {"Penn", 465, 24, {27, 60}, {4.3, 4.3}, {4, 4}, 0.253028034, 0.218953979},
     {"Discovery MI without unit gaps", 372.05, 34, {16, 36}, {4.03125, 5.31556}, {3.95, 5.3}, 0.232798026, 0.227438407},
-    {"Vista DR as one ring of 26 rows", 59, 18, {13, 26}, {1.55, 1.55}, {1.45, 1.45}, 0.311856807, 0.272920295},
-};
+    {"Vista DR as one ring of 26 rows", 59, 18, {13, 26}, {1.55, 1.55}, {1.45, 1.45}, 0.311856807, 0.272920295}};
 
 static double central_sum(const struct ring_case *ring, const double face[2])
 {
@@ -36,8 +35,7 @@ static void test_ring_centres(void **state)
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         const struct ring_case *ring = &cases[k];
         const double a = ring->crystals[0] * ring->pitch[0], b = ring->crystals[1] * ring->pitch[1];
-        const double d = ring->radius;
-        const double omega = 4 * atan(a * b / (2 * d * sqrt(4 * d * d + a * a + b * b)));
+        const double d = ring->radius, omega = 4 * atan(a * b / (2 * d * sqrt(4 * d * d + a * a + b * b)));
         const double solid = central_sum(ring, ring->pitch);
         assert_close(solid, ring->modules * omega / (4 * TEST_PI), 1e-10);
         assert_close(solid, ring->solid, 3e-9);
@@ -48,11 +46,8 @@ static void test_ring_centres(void **state)
 /* Two rings of modules with a gap between them. */
 static lr_scanner *two_rings(void)
 {
-    const int crystals[2] = {13, 13};
-    lr_ring shape = plain_ring(59, 18, crystals, 1.55, 1.45, 15);
-    shape.rings = 2;
-    shape.ring_pitch_mm = 27.85;
-    return lr_scanner_create_ring(&(lr_scanner_params){0}, &shape);
+    return scanner_from("ring: {radius_mm: 59, modules: 18, rings: 2, ring_pitch_mm: 27.85}\nmodule: {crystals: [13, "
+                        "13], pitch_mm: [1.55, 1.55], face_mm: [1.45, 1.45], depth_mm: 15}");
 }
 
 /* True if a photon from `point` along `way` hits a crystal face. Seen from inside, modules of a ring do not hide each

@@ -27,8 +27,7 @@ static double rendered(double x, double d, double z, double a, double b)
     lr_module modules[2] = {
         make_module((double[3]){x, d, z}, (double[3]){1, 0, 0}, (double[3]){0, 0, 1}, (int[2]){1, 1}, 1, 1),
         make_module((double[3]){0, -0.5 * d, 0}, (double[3]){1, 0, 0}, (double[3]){0, 0, 1}, (int[2]){1, 1}, scale * d,
-                    scale * d),
-    };
+                    scale * d)};
     modules[0].pitch_mm[0] = modules[0].face_mm[0] = a;
     modules[0].pitch_mm[1] = modules[0].face_mm[1] = b;
     struct setup setup = exact_setup(modules, 2);
@@ -40,10 +39,11 @@ static void test_rectangles_on_axis(void **state)
 {
     static const struct {
         double a, b, d, tabulated;
-    } cases[] = {
-        {4, 4, 465, 7.39956250129e-05},    {20, 20, 400, 2.49843863841e-03}, {100, 200, 300, 0.208043883287},
-        {116.1, 258, 465, 0.132485168843}, {2, 2, 1, 2.09439510239},
-    };
+    } cases[] = {{4, 4, 465, 7.39956250129e-05},
+                 {20, 20, 400, 2.49843863841e-03},
+                 {100, 200, 300, 0.208043883287},
+                 {116.1, 258, 465, 0.132485168843},
+                 {2, 2, 1, 2.09439510239}};
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         const double omega = rendered(0, cases[k].d, 0, cases[k].a, cases[k].b);
         assert_close(omega, on_axis(cases[k].a, cases[k].b, cases[k].d), 1e-10);
@@ -149,8 +149,7 @@ static void test_mirror_pair(void **state)
     struct setup setup = exact_setup(modules, 2);
     const double centre[1][3] = {{0, 0, 0}};
     double *row = point_matrix(&setup, centre, 1);
-    const int first = setup.scanner->first_crystal[1];
-    const int a = 30 * 27 + 13;
+    const int first = setup.scanner->first_crystal[1], a = 30 * 27 + 13;
     assert_close(row[lr_lors_number(setup.lors, a, first + 29 * 27 + 13)], 1.177639186527e-05, 1e-12);
     assert_true(row[lr_lors_number(setup.lors, a, first + 30 * 27 + 13)] == 0);
     int num_elements = 0;

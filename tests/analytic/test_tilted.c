@@ -14,8 +14,7 @@ static lr_scanner *tilted(uint64_t *seed)
     for (int m = 0; m < NUM_TILTED; m++) {
         const double angle = (m + 0.15 * test_random(seed)) * 2 * TEST_PI / NUM_TILTED;
         const double radius = 85 + 25 * test_random(seed), z = 30 * (test_random(seed) - 0.5);
-        const double lean = 2.4 * (test_random(seed) - 0.5);
-        const double nod = 2.4 * (test_random(seed) - 0.5);
+        const double lean = 2.4 * (test_random(seed) - 0.5), nod = 2.4 * (test_random(seed) - 0.5);
         const double out[3] = {cos(angle), sin(angle), 0}, side[3] = {-sin(angle), cos(angle), 0};
         double u[3], v[3];
         for (int k = 0; k < 3; k++) u[k] = side[k] + lean * out[k];
@@ -118,11 +117,9 @@ static void test_along_the_plane(void **state)
 {
     const double origin[1][3] = {{0, 0, 0}};
     for (int size = 1; size <= 3; size++) {
-        const lr_module modules[2] = {
-            make_module((double[3]){100, 0, 0}, (double[3]){0, 1, 0}, (double[3]){0, 0, 1}, (int[2]){size, size},
-                        40.0 / size, 40.0 / size),
-            level_module(-30, -1, 0, (int[2]){10, 4}, 5, 5),
-        };
+        const lr_module modules[2] = {make_module((double[3]){100, 0, 0}, (double[3]){0, 1, 0}, (double[3]){0, 0, 1},
+                                                  (int[2]){size, size}, 40.0 / size, 40.0 / size),
+                                      level_module(-30, -1, 0, (int[2]){10, 4}, 5, 5)};
         struct setup setup = exact_setup(modules, 2);
         double *row = point_matrix(&setup, origin, 1);
         for (int r = 1; r < 10; r++) { /* r counts from x = -55 */

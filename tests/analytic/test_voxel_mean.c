@@ -28,15 +28,13 @@ static const struct reference references[] = {
     {"siemens-mmr", {3, 3, 3}, {6.6, 6.6, 8.1}, {6, 6, 14}, 16},
     {"ge-explore-vista-dr", {28, 28, 3}, {0.45, 0.45, 0.45}, {4, 4, 12}, 2}, /* a slice at z = 0 */
     {NULL, {10, 10, 1}, {2.1, 2.1, 8.1}, {2, 2, 26}, 40},
-    {NULL, {8, 8, 5}, {2.1, 2.1, 4.1}, {2, 2, 14}, 40},
-};
+    {NULL, {8, 8, 5}, {2.1, 2.1, 4.1}, {2, 2, 14}, 40}};
 
 /* Six rings of crystals with wide gaps. */
 static lr_scanner *few_rings(void)
 {
-    static const int crystals[2] = {8, 6};
-    const lr_ring ring = plain_ring(60, 12, crystals, 4, 3.6, 10);
-    return lr_scanner_create_ring(&(lr_scanner_params){.name = "six rings"}, &ring);
+    return scanner_from("name: six rings\nring: {radius_mm: 60, modules: 12}\nmodule: {crystals: [8, 6], pitch_mm: [4, "
+                        "4], face_mm: [3.6, 3.6], depth_mm: 10}");
 }
 
 static float *sensitivity(const lr_lors *lors, const lr_grid *grid, const int samples[3], int *points)
@@ -53,8 +51,7 @@ static float *sensitivity(const lr_lors *lors, const lr_grid *grid, const int sa
 
 static void check(const struct reference *reference)
 {
-    lr_scanner *scanner = keep(reference->scanner != NULL ? lr_scanner_read(reference->scanner, NULL) : few_rings());
-    lr_lors *lors = keep(lr_lors_create(scanner, NULL));
+    lr_lors *lors = lors_from(reference->scanner != NULL ? lr_scanner_read(reference->scanner, NULL) : few_rings());
     /* These scanners equal their mirror images along x, y and z: one voxel of eight is computed. */
     lr_grid grid = lr_grid_centred(reference->size, reference->voxel_mm);
     for (int k = 0; k < 3; k++) {
@@ -76,8 +73,8 @@ static void check(const struct reference *reference)
         worst = fmax(worst, fabs(off));
     }
     const double rms = sqrt(squares / voxels);
-    print_message("%s, %g mm: %d points, %.3f %% rms, at most %.2f %% off\n", scanner->name, reference->voxel_mm[0],
-                  points, 100.0 * rms, 100.0 * worst);
+    print_message("%s, %g mm: %d points, %.3f %% rms, at most %.2f %% off\n", lors->scanner->name,
+                  reference->voxel_mm[0], points, 100.0 * rms, 100.0 * worst);
     assert_int_equal(points, reference->expected);
     assert_true(rms < 2e-3 && worst < 2e-2);
 }

@@ -1,18 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of the program share: running it, small inputs, reading its files."""
-import array
-import gzip
-import json
-import os
-import re
-import shutil
-import signal
-import struct
-import subprocess
-import sys
-import tempfile
-import time
-import unittest
+import array, gzip, json, os, re, shutil, signal, struct, subprocess, sys, tempfile, time, unittest
 from pathlib import Path
 
 
@@ -87,7 +75,6 @@ class OnTerminal:
         self.said = ""
 
     def read(self):
-        """What comes next; nothing at the end."""
         try:
             part = os.read(self.own, 4096).decode(errors="replace")
         except OSError:  # nobody writes any more
@@ -100,7 +87,6 @@ class OnTerminal:
             assert self.read(), f"ended before it said {words!r}: {self.said!r}"
 
     def end(self):
-        """Its exit code."""
         while self.read():
             pass
         return self.process.wait()
@@ -180,7 +166,6 @@ class ProgramTest(unittest.TestCase):
         return done
 
     def judge_characters(self, text):
-        """What the program says is UTF-8."""
         broken = [line for line in text.splitlines() if "\ufffd" in line]
         self.assertEqual(broken, [], "not UTF-8")
 
@@ -200,7 +185,6 @@ class ProgramTest(unittest.TestCase):
         self.assertNotIn("error:", running.said)
 
     def start(self, *arguments, **options):
-        """The running program, whose outputs can be read."""
         process = subprocess.Popen([self.program, *split(arguments)], cwd=self.folder, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True, **options)
         self.addCleanup(process.kill)

@@ -2,12 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """bench correspondence: its figures against an outsider's count, and how it ends; and the tables that
 tools/bench_table.py makes of what all verbs of bench write."""
-import json
-import math
-import os
-import re
-import subprocess
-import sys
+import json, math, os, re, subprocess, sys
 from pathlib import Path
 
 from program import ProgramTest, main
@@ -148,7 +143,6 @@ class Bench(ProgramTest):
                     self.assertTrue(0 < ceiling["fraction"] < 1, ceiling)
 
     def test_turned_modules(self):
-        """Other geometries are other matrices, with about as many elements."""
         found = self.json(*BENCH, "--workload", "pair,angled,tilted", "--backend", "cpu",
                           "--mode", "exact", "--grid", "2,2,2", "--repeat", "1")
         counts = [w["elements_per_voxel"] for w in found["workloads"]]
@@ -156,7 +150,6 @@ class Bench(ProgramTest):
         self.assertTrue(all(900 < count < 1700 for count in counts), counts)
 
     def test_too_slow_takes_a_part(self):
-        """The whole eXplore Vista takes no processor less than a second."""
         found = self.json(*BENCH, "--workload", "vista", "--backend", "cpu", "--mode", "exact",
                           "--seconds", "1", "--repeat", "1")["results"][0]
         self.assertTrue(found["is_part"])
@@ -171,8 +164,7 @@ class Bench(ProgramTest):
         self.assertEqual(done.stdout, "")
         self.assertRegex(done.stderr, r"(?m)^loraster: pair, exact on cpu: [0-9.e+]+ ms forward, [0-9.e+]+ ms back$")
         found = json.loads((self.folder / "bench.json").read_text())
-        self.assertEqual(len(found["results"]), 2)
-        self.assertEqual(set(found), set(self.figures()))
+        self.assertEqual((len(found["results"]), set(found)), (2, set(self.figures())))
         done = self.good(*SMALL, "--backend", "cpu", "-o", self.path("again.json"), "--json", "--quiet")
         self.assertEqual((json.loads(done.stdout)["results"][0]["backend"], done.stderr), ("cpu", ""))
         done = self.good(*SMALL, "--backend", "cpu", "--mode", "exact")
@@ -181,9 +173,7 @@ class Bench(ProgramTest):
         shown = self.table(path)
         self.assertIn("### pair", shown)
         lines = [line for line in shown.splitlines() if line.startswith("| cpu")]
-        self.assertEqual(len(lines), 4)
-        self.assertEqual({line.count("|") for line in lines}, {13})
-        self.assertEqual(shown.count("| oracle "), 2)
+        self.assertEqual((len(lines), {line.count("|") for line in lines}, shown.count("| oracle ")), (4, {13}, 2))
         result = found["results"][1]
         self.assertIn(f" {result['elements_per_voxel']:.1f} ", lines[2])
         ms = 1e3 * result["forward"]["wall_seconds"]
@@ -228,7 +218,6 @@ class Bench(ProgramTest):
         self.assertEqual(outcomes, {"compute": "failed", "cpu": "measured"})
 
     def test_updates(self):
-        """An update is more than its projections, and is measured where that is asked for alone."""
         for backend in ("native", "compute"):
             found, = self.json(*BENCH, "--workload", "pair", "--grid", "2,2,2", "--repeat", "1", "--backend", backend,
                                "--mode", "sampled", "--updates", "1")["results"]
@@ -279,7 +268,6 @@ class Tables(ProgramTest):
         return self.table(self.write("made.json", json.dumps({"verb": verb, **self.HEAD, **keys, "results": results})))
 
     def rows(self, text, begin):
-        """Cells of the rows that begin so."""
         return [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()
                 if line.startswith(f"| {begin} |")]
 
@@ -354,7 +342,6 @@ class Tables(ProgramTest):
         self.assertIn("tube, TOF, 1 x 128 threads", text)
 
     def test_ratios(self):
-        """Medians of several objects, in a list, one after the other, or in files of their own."""
         made = [{"verb": "bench listmode", **self.HEAD, "results": [self.line("lines", iteration=seconds(1e-3 * n))]}
                 for n in (1, 5, 2, 3)]
         before = self.write("before.json", json.dumps(made[:3]))

@@ -2,12 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Black-box tests of what all verbs share, and of info and scanner. See program.py for how a test runs the program, and
 CMakeLists.txt for the other topics."""
-import json
-import math
-import os
-import re
-import shutil
-import subprocess
+import json, math, os, re, shutil, subprocess
 from pathlib import Path
 
 from program import GRID, NUM_VOXELS, SMALL_RING, ProgramTest, main
@@ -65,7 +60,6 @@ class Plugins(ProgramTest):
         self.assertNotIn("plugin", " ".join(reasons))
 
     def change(self, name, pattern, instead):
-        """A copy of a plugin with some of its bytes changed."""
         built = (Path(self.program).parent / name).read_bytes()
         changed, count = re.subn(pattern, instead, built)
         self.assertGreater(count, 0, name)
@@ -76,7 +70,6 @@ class Plugins(ProgramTest):
         return self.ends(4, (), *words, env=self.without).stderr
 
     def test_a_library_is_missing(self):
-        """A plugin that is there, and cannot be loaded."""
         self.write("lr_gl.so", "no library\n")
         self.assertRegex(self.refused("info --backend raster"), r"no OpenGL: .*lr_gl\.so: .*: install libegl")
         self.change("lr_gl.so", rb"libEGL\.so\.1", b"libEGX.so.1")
@@ -99,7 +92,6 @@ class Plugins(ProgramTest):
         self.assertRegex(self.refused(window), r"no viewer: .*lr_viewer\.so.* LORaster 9\.9\.9,")
 
     def test_no_current_folder(self):
-        """Neither by a path that is not whole, nor where none is set."""
         self.write("lr_gl.so", "no library\n")
         for named in (".", "plugins", "../plugins"):
             told = [f"not looked for in {named}, which is no whole path", "set LORASTER_PLUGINS to the whole path"]
@@ -135,7 +127,6 @@ class Usage(ProgramTest):
                 self.assertIn(words, text)
 
     def test_examples_parse(self):
-        """No example may use an option that its verb lacks."""
         for verb in VERBS:
             text = self.good(*verb.split(), "--help").stdout
             example = text[text.index("example\n"):].split()[1:]

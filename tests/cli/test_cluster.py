@@ -2,16 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Work for many machines without MPI: parts of a matrix and what they are joined to, frames, replicates; the model of
 many GPUs."""
-import dataclasses
-import importlib
-import json
-import math
-import os
-import re
-import shutil
-import signal
-import subprocess
-import sys
+import dataclasses, importlib, json, math, os, re, shutil, signal, subprocess, sys
 from pathlib import Path
 
 from program import GRID, ProgramTest, main, split
@@ -32,14 +23,12 @@ class Parts(ProgramTest):
         self.on = f"--scanner {self.scanner} --backend native --threads 1"
 
     def make(self, ending, *rows, parts=3):
-        """A whole matrix, and the files of its parts."""
         self.good(f"matrix {self.on}", *rows, f"-o whole{ending}")
         for k in range(1, parts + 1):
             self.good(f"matrix {self.on}", *rows, f"--part {k}/{parts} -o {k}{ending}")
         return [f"{k}{ending}" for k in range(1, parts + 1)]
 
     def contents(self, name):
-        """Every dataset and attribute of an HDF5 file."""
         found = {}
         def visit(path, item):
             if isinstance(item, h5py.Dataset):
@@ -87,7 +76,6 @@ class Parts(ProgramTest):
         self.refuse(3, "must both be HDF5 or both npz", f"matrix join {others[0]} {names[1]} {others[2]} -o mixed.npz")
 
     def test_resumed(self):
-        """A part that was killed goes on, and only as the same part."""
         on = ("--scanner ge-explore-vista-dr --grid 30,30,6 --voxel-mm 1.3,1.3,0.65 --backend native --threads 1 "
               "--samples 1")
         self.good(f"matrix {on} --part 2/3 -o whole.h5")
@@ -155,7 +143,6 @@ class Parts(ProgramTest):
 
 
 class Replicates(ProgramTest):
-    """What runs know nothing of each other: frames, and bootstrap replicates."""
     def setUp(self):
         super().setUp()
         self.on = f"--scanner {self.scanner} {GRID} --threads 1"

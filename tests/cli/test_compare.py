@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Designs compared: figures in closed form, the table, and the picture."""
-import math
-import os
-import signal
+import math, os, signal
 
 import pictures
 from program import ProgramTest, main, read_nifti, ring_of

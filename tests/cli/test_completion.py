@@ -1,10 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Completion by shells and manual pages, which come from the tables of options as help does."""
-import os
-import re
-import shutil
-import subprocess
+import os, re, shutil, subprocess
 from pathlib import Path
 
 from program import ProgramTest, main
@@ -13,7 +10,6 @@ BENCH = ["bench correspondence", "bench direct", "bench listmode", "bench cluste
 
 
 def options(text):
-    """Options of a help page."""
     return re.findall(r"(?m)^  (-[\w-]+) ", text)
 
 
@@ -42,7 +38,6 @@ class Completion(TableTest):
             self.assertEqual(self.offered(*words), [], words)
 
     def test_options(self):
-        """All that the help page has, of the verbs of the other program, too."""
         for verb in self.verbs():
             with self.subTest(verb):
                 known = options(self.good(*verb.split(), "--help").stdout)
@@ -99,7 +94,6 @@ class Completion(TableTest):
                                              "list show check convert compare", "mlem osem ramla bsrem", "osem", ""])
 
     def test_zsh(self):
-        """Its own functions are stood in for: what they are given."""
         done = self.shell("zsh", """
             _describe() { print -l -- "${(@P)2}" }
             _files() { print files }

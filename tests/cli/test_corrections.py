@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Correction terms of events: GE's corrections.h5 against the same reconstruction written here from the formulas, and
 an additive term in list mode against that of counts."""
-import math
-import sys
+import math, sys
 from pathlib import Path
 
 from program import ProgramTest, main, read_nifti

@@ -2,16 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The demo from end to end: its files, its figures, and rods that stand apart in its image.
 
-usage: test_demo.py PROGRAM [--full]     --full: full size, within 5 minutes of two processors and 6 GiB
-"""
-import json
-import os
-import resource
-import struct
-import subprocess
-import sys
-import tempfile
-import unittest
+usage: test_demo.py PROGRAM [--full]     --full: full size, within 5 minutes of two processors and 6 GiB"""
+import json, os, resource, struct, subprocess, sys, tempfile, unittest
 from pathlib import Path
 
 from program import read_nifti

@@ -1,14 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The verbs of the family direct: tables, projections, deposition, factors, reconstruction, bad input."""
-import json
-import os
-import random
-import re
-import struct
+import json, os, random, re, struct
 
-import h5py
-import numpy
+import h5py, numpy
 
 from program import ProgramTest, main, read_nifti, ring_of
 
@@ -37,7 +32,6 @@ class Direct(ProgramTest):
         return name
 
     def random_image(self, seed):
-        """Its values, and its file."""
         generator = random.Random(seed)
         x = numpy.array([generator.random() for _ in range(numpy.prod(SIZE))])
         return x, self.image("x.nii.gz", list(x), SIZE, EDGE)
@@ -53,7 +47,6 @@ class Direct(ProgramTest):
         return numpy.array(read_nifti(name)[3])
 
     def other_histo(self, counts, name, values):
-        """Histo-images like others, of other values."""
         with h5py.File(counts) as file, h5py.File(name, "w") as other:
             file.copy("histo", other)
             other["histo/values"][...] = values
@@ -112,7 +105,6 @@ class Projections(Direct):
         self.assertLess(abs(left - right) / left, 1e-6)
 
     def test_one_view_is_one_of_the_set(self):
-        """As an image, forward and as the transpose."""
         x, image = self.random_image(4)
         one = f"--azimuth-deg 30 --tilt-deg 8 {KERNEL} {CPU}"
         self.good(f"direct project --image {image} {KERNEL}", f"{VIEWS} {CPU} -o y.h5")
@@ -129,8 +121,6 @@ class Projections(Direct):
 
 
 class Depositions(Direct):
-    """From all that has time of flight: pairs of an activity, CASToR and PETSIRD."""
-
     def castor(self):
         """600 events on the small ring, in bins of 12 ps, which PETSIRD keeps."""
         lines = [(k, (5 * k) % 64, (64 + 17 * k) % 128, 12.0 * (k % 27 - 13)) for k in range(600)]
@@ -143,7 +133,6 @@ class Depositions(Direct):
         return "e.Cdh"
 
     def deposit(self, backend, *source):
-        """Report and values."""
         done = self.on_device("direct deposit", *source, f"--azimuths 6 --tilts 2 --acceptance-deg 40 {GRID}",
                               f"--scanner {self.scanner} --rule trilinear --backend {backend} --json -o y.h5")
         report = json.loads(done.stdout)
@@ -250,8 +239,7 @@ class Reconstructions(Direct):
         self.assertEqual(report["deposited"] + report["too_tilted"] + report["outside_grid"], 60000)
         self.assertLess(abs(self.histo().astype(float).sum() / report["deposited"] - 1), 1e-4)
         for algorithm in (["--algorithm ramla --views-per-block 1 --fall 0.3"],
-                          ["--algorithm osem --views-per-block 3"],
-                          ["--algorithm mlem --iterations 6"]):
+                          ["--algorithm osem --views-per-block 3"], ["--algorithm mlem --iterations 6"]):
             self.good(f"{RECON} --data y.h5", f"{KERNEL} {CPU}", *algorithm, "-o r.nii.gz")
             values = self.values().reshape(SIZE[::-1])
             hot = values[2:4, 5:7, 6:7].mean()
@@ -408,7 +396,6 @@ class Bench(ProgramTest):
         self.assertEqual(self.variants(*one), (["compute, textures"], []))
 
     def test_variants_of_cuda_that_a_storage_has(self):
-        """Whether there is a device for them or not."""
         columns = [f"cuda, {way}, buffers" for way in ("bands", "columns")]
         gathers = [f"cuda, {way}" for way in ("threads", "instructions", "shared memory", "texture cache")]
         both = [f"{way}, {storage}" for way in gathers for storage in ("buffers", "textures")]
@@ -455,8 +442,7 @@ class Bench(ProgramTest):
         if not case["fft"]:
             self.skipTest("the program was built without FFTW, and there is no CUDA device")
         for cyclic, padded in zip(case["fft"][::2], case["fft"][1::2]):
-            self.assertEqual(cyclic["library"], padded["library"])
-            self.assertEqual(cyclic["size"], [144, 144, 62])
+            self.assertEqual((cyclic["library"], cyclic["size"]), (padded["library"], [144, 144, 62]))
             self.assertTrue(padded["size"][0] > 144 and padded["single"]["wall_seconds"] > 0)
             # ends that meet are seen; without them what is left is the transform's single precision
             self.assertGreater(cyclic["error"], 1e-3)

@@ -3,13 +3,7 @@
 """Commands of the documents work: each block of commands is run by a shell, and each block of Python by Python,
 in a folder with the files that it takes for granted; the listing in C is the example that is built; commands within
 sentences have verbs and options that the program knows."""
-import os
-import re
-import shlex
-import shutil
-import struct
-import subprocess
-import sys
+import os, re, shlex, shutil, struct, subprocess, sys
 from pathlib import Path
 
 from program import HANG_S, ProgramTest, main, read_nifti, ring_of
@@ -61,8 +55,6 @@ def commands_of(block):
 
 
 class Pages(ProgramTest):
-    """Runs the blocks of a page."""
-
     def setUp(self):
         super().setUp()
         os.symlink(self.program, "loraster")
@@ -166,7 +158,6 @@ class Documents(Pages):
         self.good("simulate --scanner mine.yaml --phantom point --grid 12,12,4 --voxel-mm 2 --counts 1000 -o y.h5")
 
     def test_guide(self):
-        """Each page by itself."""
         self.make_files()
         made = set(self.folder.iterdir())
         has_safir = self.make_safir()
@@ -223,7 +214,6 @@ class Documents(Pages):
         self.assertGreater(len(known), 10)
 
     def check_command(self, page, command, known):
-        """known: help pages by verb."""
         words = shlex.split(command)
         verb = tuple(word for word in words[:2] if re.fullmatch("[a-z]+", word))
         for length in (2, 1):

@@ -2,11 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """List mode: `events show` and `events convert`, PETSIRD files as another decoder reads them, and reconstructions of
 one acquisition from every format."""
-import json
-import math
-import os
-import re
-import struct
+import json, math, os, re, struct
 from pathlib import Path
 
 import yardl
@@ -215,7 +211,6 @@ class Convert(Castor):
             self.assertEqual(self.show("c.Cdh")["tof_bin_mm"], 0)
 
     def test_endings_in_any_case(self):
-        """What is written under a name is what that name is read as."""
         source = self.make_castor()
         for name, format in (("a.PETSIRD", "PETSIRD"), ("b.CDH", "CASToR")):
             self.good(f"events convert {source} {name} --scanner {self.scanner}")
@@ -242,7 +237,6 @@ class Convert(Castor):
         self.refuse(3, "in.Cdf", f"{to} a.petsird --scanner {self.scanner}")
 
     def test_reconstructions_agree(self):
-        """The same events from every format give the same image."""
         self.make_castor()
         self.good(f"events convert in.Cdh a.petsird --scanner {self.scanner}")
         self.good(f"events convert in.Cdh b.petsird --scanner {self.scanner} --petsird-version 0.10")
@@ -343,7 +337,6 @@ class Versions(Castor):
         self.assertEqual(crystals_of(self, "./new.petsird"), crystals_of(self, "./a.petsird"))
 
     def test_rewritten(self):
-        """The encoder of this test writes the very bytes that it read."""
         model, header, blocks = self.base()
         text, _, _ = yardl.read_file("a.petsird")
         yardl.write_file("same.petsird", text, header, blocks)

@@ -2,13 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Matrix files in the programs that read them: numpy, scipy, h5py, anndata, torch, octave; against project, backproject
 and recon; stopped and gone on with; verified."""
-import json
-import os
-import shutil
-import signal
-import subprocess
-import sys
-import unittest
+import json, os, shutil, signal, subprocess, sys, unittest
 from pathlib import Path
 
 from program import GRID, NUM_VOXELS, ProgramTest, main, read_nifti
@@ -155,8 +149,6 @@ print(json.dumps([float(x) for x in torch.mv(coo, torch.ones(a.shape[1]))]))
 
 
 class Agree(ExportTest):
-    """The file's matrix is the one that the other verbs apply."""
-
     def check(self, on):
         rng = np.random.default_rng(3)
         image = rng.uniform(0.1, 1, NUM_VOXELS)
@@ -347,7 +339,6 @@ class Verify(ExportTest):
         self.assertEqual(self.json("matrix verify p.h5")["rows_are"], "points")
 
     def test_backends(self):
-        """Every backend's file is good, in each mode it has."""
         for backend in ("cpu", "raster", "compute", "native"):
             for mode in ("sampled", "exact") if backend != "raster" else ("sampled",):
                 path = f"{backend}.h5"

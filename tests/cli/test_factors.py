@@ -2,11 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`factors`: attenuation, efficiencies and randoms per LOR, against line integrals taken here, and by how much exact
 ones differ from Joseph's on a map with edges."""
-import gzip
-import math
-import random
-import struct
-import sys
+import gzip, math, random, struct, sys
 
 import yardl
 from program import GRID, NUM_VOXELS, ProgramTest, main, read_nifti, read_rows, ring_of, write_nifti
@@ -168,7 +164,6 @@ class Factors(FactorsTest):
         self.assertLess(np.abs(logs @ solution - np.log(lors.values[inside])).max(), 1e-4)
 
     def test_randoms_of_events(self):
-        """Delayeds of list mode, which are the same as counts."""
         counts = f"simulate {self.on_ring} --phantom spheres {GRID} --counts 20000 --seed 4 -o"
         self.good(f"{counts} d.h5")
         self.good(f"{counts} d.petsird")

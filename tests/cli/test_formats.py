@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Images, projection data and matrices in the formats of STIR, CASToR, ITK and NumPy, written by the program and
 decoded here from docs/formats alone."""
-import importlib.util
-import sys
+import importlib.util, sys
 from pathlib import Path
 
 from program import CPU, ProgramTest, main, read_nifti, ring_of

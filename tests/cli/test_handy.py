@@ -2,11 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small things that a day's work needs: a whole measurement simulated, lists merged and counted, images smoothed,
 counts seen, frames in one file."""
-import gzip
-import math
-import os
-import re
-import struct
+import gzip, math, os, re, struct
 from pathlib import Path
 
 import pictures
@@ -83,7 +79,6 @@ class Lists(ProgramTest):
         return read_nifti("x.nii")[3]
 
     def test_counts_per_lor(self):
-        """Counts of a list, in either format, make the list's image."""
         wanted = self.image_of("--events 1.petsird")
         for name in ("y.h5", "y.hs"):
             found = self.json(f"events convert 1.petsird {name}")
@@ -104,8 +99,7 @@ class Lists(ProgramTest):
             rows = [line.split("\t") for line in Path(f"{name}.tsv").read_text().splitlines() if line[:1].isdigit()]
             times.append([float(row[0]) for row in rows])
         both, first, second = times
-        self.assertEqual(len(both), sum(prompts))
-        self.assertEqual(both[:prompts[0]], first)
+        self.assertEqual((len(both), both[:prompts[0]]), (sum(prompts), first))
         shift = {round(late - early, 3) for late, early in zip(both[prompts[0]:], second)}
         self.assertEqual(len(shift), 1)
         self.assertGreaterEqual(both[prompts[0]], both[prompts[0] - 1])

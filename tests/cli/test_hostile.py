@@ -2,16 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files made to do harm: small ones that take hours or all memory, ones without an end, ones whose texts rule a
 terminal, ones that were cut, and ones that name what their reader may not see."""
-import json
-import math
-import os
-import random
-import resource
-import signal
-import struct
-import subprocess
-import time
-import unittest
+import json, math, os, random, resource, signal, struct, subprocess, time, unittest
 from pathlib import Path
 
 from program import GRID, SMALL_RING, ProgramTest, main, preloadable, split
@@ -33,7 +24,6 @@ class Bounds(ProgramTest):
     """Time and memory go with the file, not with the square of what it says."""
 
     def seconds_of(self, *arguments):
-        """Of the processor, so that other programs do not count."""
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         done = self.run_program(*arguments)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -243,7 +233,6 @@ class Cuts(ProgramTest):
         self.assert_cuts_show("y.hs", "scanner", "show", "y.hs")
 
     def test_lines_lost(self):
-        """Whole lines, where nothing else tells."""
         self.good(f"scanner convert {self.scanner} s.geom")
         lines = Path("s.geom").read_text().splitlines(keepends=True)
         good = self.good("scanner show s.geom").stdout
@@ -279,7 +268,6 @@ class Secrets(ProgramTest):
         self.assert_hidden("link")
 
     def test_beside(self):
-        """There it helps."""
         self.header("map")
         self.write("in/map", NEEDLE + "\n")
         self.refuse(3, ["in/map:1", "SECRET"], "scanner show in/y.hs")

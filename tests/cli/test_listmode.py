@@ -2,10 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`recon --operator listmode`: an image of simulated events against what they came from, and where time of flight puts
 a line's events, in both orders of its crystals."""
-import json
-import math
-import re
-import struct
+import json, math, re, struct
 from operator import mul
 from pathlib import Path
 
@@ -232,8 +229,6 @@ class Listmode(ProgramTest):
 
 
 class Bench(ProgramTest):
-    """bench listmode, with few lines."""
-
     def figures(self, *arguments):
         out = self.path("bench.json")
         self.good("bench", "listmode", "--backend", "native", "--repeat", "3", "--seconds", "0.1", "-o", out,
@@ -254,7 +249,6 @@ class Bench(ProgramTest):
             self.assertEqual(case["energy_source"] is None, case["joules"] is None)
 
     def test_lines_and_subsets(self):
-        """As many lines as asked for, in subsets, which change nothing else."""
         shown, found = self.figures("--table", "public", "--lines", "400", "--subsets", "2", "--kernel", "line",
                                     "--only-tof")
         case, = found["results"]

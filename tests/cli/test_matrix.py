@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Black-box tests of the matrix and its projections: matrix, project, backproject, sensitivity."""
-import json
-import math
-import random
+import json, math, random
 from pathlib import Path
 
 from program import GRID, ProgramTest, main, read_nifti, read_rows
@@ -32,7 +30,6 @@ class Matrix(ProgramTest):
         self.assertIn("warning: 1 of 2 points", done.stderr)
 
     def test_standard_output(self):
-        """Rows have standard output to themselves."""
         self.good(f"matrix {self.on_ring} --at 0.5,1,-2 -o rows.tsv")
         done = self.good(f"matrix {self.on_ring} --at 0.5,1,-2 -o /dev/stdout")
         self.assertEqual(done.stdout, Path("rows.tsv").read_text())
@@ -76,7 +73,6 @@ class Edges(ProgramTest):
 
     @staticmethod
     def module(angle_deg, radius_mm, tilt_deg):
-        """Its centre, u and v."""
         c, s = (f(math.radians(angle_deg)) for f in (math.cos, math.sin))
         a, b = (f(math.radians(tilt_deg)) for f in (math.cos, math.sin))
         return (radius_mm * c, radius_mm * s, 0.0), (-s * a, c * a, b), (s * b, -c * b, a)

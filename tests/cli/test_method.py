@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/method is enough to compute elements: what `matrix` writes, by either backend, against the outsider's ray tracer
 of method.py."""
-import json
-import math
-import random
+import json, math, random
 
 import method
 from program import ProgramTest, main, read_rows

@@ -5,13 +5,7 @@
 A case is a name, a command, an exit code and words that the sentence must hold. Code 0 is a mistake that is warned of,
 because somebody may mean it. What other tests ask is not asked again: broken files are in tests/io/damaged.c, numbers
 that are none in test_cli.py."""
-import gzip
-import math
-import os
-import shutil
-import struct
-import subprocess
-import tempfile
+import gzip, math, os, shutil, struct, subprocess, tempfile
 from pathlib import Path
 
 from program import CPU, GRID, NUM_VOXELS, SMALL_RING, ProgramTest, main, ring_of, write_nifti

@@ -1,11 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Black-box tests of simulated counts and of the images made from them."""
-import math
-import os
-import re
-import shutil
-import signal
+import math, os, re, shutil, signal
 from pathlib import Path
 from program import CPU, GRID, HANG_S, NUM_VOXELS, ProgramTest, main, preloadable, preloading, read_nifti
 
@@ -111,7 +107,6 @@ class Stop(ProgramTest):
         return bool(int(caught, 16) >> (signal.SIGTERM - 1) & 1)
 
     def test_first_moments(self):
-        """Also while another program takes its place."""
         for words in [["sensitivity --scanner siemens-mmr --grid 99,99,99 --voxel-mm 2 -o s.nii"],
                       ["bench correspondence --size full --backend native"]] * 3:
             process = self.start(*words)

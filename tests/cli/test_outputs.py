@@ -2,13 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Outputs under hard use: several programs that write one, kills at any moment, limits on the size of files, links
 where outputs go, rights of what is replaced."""
-import os
-import random
-import resource
-import signal
-import subprocess
-import tempfile
-import time
+import os, random, resource, signal, subprocess, tempfile, time
 from pathlib import Path
 
 from program import CPU, GRID, ProgramTest, main
@@ -74,7 +68,6 @@ class Together(OutputTest):
         self.race(self.matrices("m.npz"), ["m.npz"], True)
 
     def test_hdf5_of_blocks(self):
-        """Where the file is made of what was gathered, and takes its name from that."""
         on = (f"matrix --scanner {self.scanner} --backend native --threads 1 --samples 1 --grid 34,34,12 --voxel-mm 1 "
               "-o l.h5")
         self.ROUNDS = 4
@@ -141,18 +134,15 @@ class Limits(OutputTest):
         """ulimit -f ends no program without a sentence, whatever its output."""
         self.expected_counts("y.h5", 5000)
         self.good(f"simulate {self.on_ring} --phantom spheres {GRID} --counts 3000 -o e.petsird")
-        for arguments in (
-            ["phantom spheres --grid 20,20,20 --voxel-mm 1 -o p.nii"],
-            ["phantom spheres --grid 20,20,20 --voxel-mm 1 -o p.hv"],
-            ["phantom spheres --grid 20,20,20 --voxel-mm 1 -o p.npy"],
-            [f"matrix {self.on_ring} {GRID} -o m.h5"],
-            [f"matrix {self.on_ring} {GRID} -o m.npz"],
-            [f"matrix {self.on_ring} {GRID} -o m.mtx"],
-            [f"matrix {self.on_ring} {GRID} -o m.tsv"],
-            [f"matrix {self.on_ring} {GRID} -o m.hpm"],
-            [f"events convert e.petsird c.Cdh --scanner {self.scanner}"],
-            [f"simulate {self.on_ring} --phantom spheres {GRID} -o s.h5"],
-            [f"simulate {self.on_ring} --phantom spheres {GRID} -o s.hs"]):
+        for arguments in (["phantom spheres --grid 20,20,20 --voxel-mm 1 -o p.nii"],
+                          ["phantom spheres --grid 20,20,20 --voxel-mm 1 -o p.hv"],
+                          ["phantom spheres --grid 20,20,20 --voxel-mm 1 -o p.npy"],
+                          [f"matrix {self.on_ring} {GRID} -o m.h5"], [f"matrix {self.on_ring} {GRID} -o m.npz"],
+                          [f"matrix {self.on_ring} {GRID} -o m.mtx"], [f"matrix {self.on_ring} {GRID} -o m.tsv"],
+                          [f"matrix {self.on_ring} {GRID} -o m.hpm"],
+                          [f"events convert e.petsird c.Cdh --scanner {self.scanner}"],
+                          [f"simulate {self.on_ring} --phantom spheres {GRID} -o s.h5"],
+                          [f"simulate {self.on_ring} --phantom spheres {GRID} -o s.hs"]):
             self.refuse(1, "ulimit -f", *arguments, preexec_fn=limit_files(4096))
 
     def test_checkpoints(self):
@@ -212,7 +202,6 @@ class Limits(OutputTest):
             self.assertEqual((self.folder / name).stat().st_mode & 0o777, 0o600, name)
 
     def as_nobody(self, code, words, *arguments):
-        """By a user who may not write everywhere, as root may."""
         def become_nobody():
             if os.geteuid() == 0:
                 os.setgroups([])
@@ -251,7 +240,6 @@ class Links(OutputTest):
     """What has the name of something that is left for another run is neither followed nor emptied."""
 
     def test_benches_and_texts(self):
-        """So are names beside other outputs, which once were written on the way."""
         (self.folder / "b.json.part").symlink_to("precious")
         (self.folder / "precious").write_text("precious")
         self.good("bench correspondence --workload pair --backend cpu --size small --mode exact --repeat 1",
@@ -275,7 +263,6 @@ class Losses(OutputTest):
     """No output takes the place of what is read, or of what goes with that; names say what is written."""
 
     def inputs(self):
-        """One of each kind; links and other ways to them."""
         self.expected_counts()
         on = f"{self.on_ring} --phantom spheres {GRID} --counts 300"
         for name in ("y.hs", "ev.Cdh", "ev.petsird"):
@@ -354,7 +341,6 @@ class Losses(OutputTest):
         self.good(*of_data, f"--initial x.iter4.nii --after 4 -o x.nii {every}")
 
     def test_others_stay(self):
-        """The second file of an output is nobody else's."""
         self.good(f"simulate {self.on_ring} --phantom spheres {GRID} --counts 300 -o e.petsird")
         on = f"--scanner {self.scanner}"
         for name, command in (
@@ -373,7 +359,6 @@ class Losses(OutputTest):
             self.good(*command)  # its own
 
     def test_endings(self):
-        """Of every output: unknown ones, and those of other kinds of file."""
         self.expected_counts()
         self.image("x.nii")
         self.good(f"simulate {self.on_ring} --phantom spheres {GRID} --counts 300 -o e.petsird")

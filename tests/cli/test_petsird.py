@@ -2,13 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """PETSIRD files with several types of modules, each pair of them with time-of-flight bins of its own: made with the
 encoder of this folder, and with PETSIRD's own packages where they are there."""
-import copy
-import json
-import math
-import os
-import random
-import subprocess
-import sys
+import copy, json, math, os, random, subprocess, sys
 from pathlib import Path
 
 try:
@@ -46,7 +40,6 @@ class Texts(Castor):
         return [dict(zip(keys, map(float, line.split("\t")))) for line in lines[1:]]
 
     def tsv_events(self, name, scanner, digits=3):
-        """In the order of the file, which is that of the events it was made of."""
         places = crystals_of(self, scanner)
         found = []
         for row in self.read_tsv(name):
@@ -331,8 +324,7 @@ print(json.dumps({"events": events, "schema": len(protocols.PETSIRDReaderBase.sc
 # {efficiencies: [[place, mean over the energies]]}.
 REWRITE = """
 import json, sys
-import numpy
-import petsird
+import numpy, petsird
 from petsird.helpers import get_num_detection_bins
 
 PLACE

@@ -4,13 +4,7 @@
 
 The topic `head` reconstructs the real acquisition of a Biograph mMR with the command that the help of recon shows. It
 takes minutes on two processors, so that CTest does not run it; tools/test.sh --full does."""
-import array
-import itertools
-import math
-import os
-import random
-import resource
-import struct
+import array, itertools, math, os, random, resource, struct
 from pathlib import Path
 
 from program import CPU, GRID, NUM_VOXELS, ProgramTest, main, read_nifti
@@ -71,8 +65,7 @@ class Crystals:
         module, p, ring = crystal
         angle = 2 * math.pi * module / MODULES
         out, aside = RADIUS_MM + DEPTH_MM / 2, (p - (ACROSS - 1) / 2) * PITCH_MM
-        return (out * math.cos(angle) - aside * math.sin(angle),
-                out * math.sin(angle) + aside * math.cos(angle),
+        return (out * math.cos(angle) - aside * math.sin(angle), out * math.sin(angle) + aside * math.cos(angle),
                 ((RINGS - 1) / 2 - ring) * PITCH_MM)
 
     def through(self, point_mm, reach_mm):
@@ -285,8 +278,7 @@ class Bsrem(ReconTest):
         bsrem = "--algorithm bsrem"
         rdp = f"{bsrem} --prior rdp"
         for words, more in [("--prior belongs to --algorithm bsrem", "--prior rdp"),
-                            ("--beta belongs to --prior rdp", f"{bsrem} --beta 1"),
-                            ("--prior rdp needs --beta", rdp),
+                            ("--beta belongs to --prior rdp", f"{bsrem} --beta 1"), ("--prior rdp needs --beta", rdp),
                             ("--prior", f"{bsrem} --prior tv --beta 1"),
                             ("--beta -1: it must not be negative", f"{rdp} --beta -1"),
                             ("--gamma -2: it must not be negative", f"{rdp} --beta 1 --gamma -2"),

@@ -1,14 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Black-box tests of the pictures of render."""
-import json
-import math
-import os
-import random
-import re
-import resource
-import shutil
-import struct
+import json, math, os, random, re, resource, shutil, struct
 from pathlib import Path
 
 from pictures import count_ink, read_png
@@ -212,8 +205,6 @@ class Render(ProgramTest):
 
 
 class Compare(ProgramTest):
-    """Sampled against exact."""
-
     def compare(self, rays, at, *more, scanner=None):
         where = f"--scanner {scanner} {CPU} --threads 1" if scanner else self.on_ring
         return self.json(f"render {where} --at={at} --compare {rays} -o c", *more)
@@ -301,7 +292,6 @@ class Compare(ProgramTest):
         self.assertEqual((found["operator"]["mode"], found["output"]), ("exact", "c"))
 
     def test_table(self):
-        """A line for each R; the list may be left out."""
         for words, rays in ((["--compare 1,2,8"], [1, 2, 8]), (["--compare"], [4]), (["--compare --rays 3"], [3])):
             done = self.good(f"render {self.on_ring} --at 0.5,0,0", *words, "-o t")
             lines = done.stdout.splitlines()[2:]

@@ -2,12 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands that reproduce papers, at a size of seconds: they run through, go on where they stopped, and say what
 they lack."""
-import importlib.util
-import json
-import os
-import shutil
-import subprocess
-import sys
+import importlib.util, json, os, shutil, subprocess, sys
 
 import pictures  # noqa: F401  which finds png
 from program import HANG_S, ProgramTest, main, split

@@ -1,14 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What verbs say before and during long work, and how soon a signal ends them."""
-import os
-import random
-import re
-import resource
-import shutil
-import signal
-import subprocess
-import time
-import unittest
+import os, random, re, resource, shutil, signal, subprocess, time, unittest
 
 from program import NUM_VOXELS, ProgramTest, main, ring_of, split
 
@@ -87,8 +79,6 @@ class Signals(ProgramTest):
 
 
 class RowSignals(Signals):
-    """Elements, whole matrices and what is computed of scanners."""
-
     def test_sensitivity(self):
         for backend in ["native", "cpu", "compute", "raster"]:
             grid = MIDDLE if backend == "raster" else FINE
@@ -105,7 +95,6 @@ class RowSignals(Signals):
                    number=signal.SIGTERM, leaves=["m.h5.part", "m.h5.part-rows"])
 
     def test_a_matrix_file_is_verified(self):
-        """1,000 rows by the reference."""
         rows = f"{MMR} --grid 20,20,8 --voxel-mm 2 --rows 0:1000 --threshold 0.9 --backend native --threads 1"
         self.good(f"matrix {rows} -o m.h5")
         self.check(f"matrix verify m.h5 {rows} --compare 1000")
@@ -119,8 +108,6 @@ class RowSignals(Signals):
 
 
 class DataSignals(Signals):
-    """Measured and simulated data, and images of them."""
-
     def test_simulate_and_recon(self):
         self.check(f"simulate {VISTA} {FINE} --phantom derenzo --backend native --threads 1 -o y.h5")
         self.check(f"simulate {self.on_ring} --phantom spheres --grid 6,5,3 --voxel-mm 3,3,4 --counts 2000000000",
@@ -152,14 +139,11 @@ class DataSignals(Signals):
 
 
 class PictureSignals(Signals):
-    """What is drawn, and what is measured."""
-
     def test_pictures(self):
         self.check("phantom derenzo --grid 1000,1000,800 --voxel-mm 0.1 -o p.nii.gz", work_s=2.5)
         self.check(f"render {MMR} --at 5,0,2 --rays 64 -o pictures --threads 1", leaves=["pictures"], work_s=1.2)
 
     def test_view(self):
-        """While it draws, while it computes beside that, and while it measures how fast it draws."""
         self.write("frames.txt", "frames 100000000\n")
         self.check(f"view --no-window --script frames.txt {MMR}", work_s=1.2)
         self.write("sensitivity.txt", "open scanner siemens-mmr\nwait\nsensitivity\nwait\n")

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """yardl's compact binary encoding in a few lines, by the schema that a file carries: a reader and a writer, from the
 description of the format and independent of the library."""
-import json
-import struct
+import json, struct
 
 FLOATS = {"float32": "<f", "float64": "<d"}
 SIGNED = ("int16", "int32", "int64", "date", "time", "datetime")

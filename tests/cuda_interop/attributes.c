@@ -44,8 +44,7 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const voi
                                                           size_t shared_bytes)
 {
     assert_ptr_equal(function, &a_kernel);
-    assert_int_equal(threads, 100);
-    assert_int_equal(shared_bytes, 4096);
+    assert_ints(threads, 100, shared_bytes, 4096);
     *blocks = 3;
     return answer();
 }
@@ -62,12 +61,8 @@ static void the_last_kernel_is_described(void **state)
     lr_cuda_note_kernel(&found, 512, 0);
     lr_cuda_note_kernel(&a_kernel, 100, 4096);
     assert_ok(lr_cuda_find_attributes(&found, NULL));
-    assert_int_equal(found.registers, 42);
-    assert_int_equal(found.threads, 100);
-    assert_int_equal(found.constant_bytes, 36);
-    assert_int_equal(found.local_bytes, 8);
-    assert_int_equal(found.shared_bytes, 64 + 4096);
-    assert_int_equal(found.blocks, 3);
+    assert_ints(found.registers, 42, found.threads, 100, found.constant_bytes, 36, found.local_bytes, 8);
+    assert_ints(found.shared_bytes, 64 + 4096, found.blocks, 3);
     assert_true(fabs(found.occupancy - 12.0 / 32.0) < 1e-12); /* 100 threads are four warps */
 }
 

@@ -122,8 +122,7 @@ struct products {
     {
         const int4 entry = pass.weights[(number * LR_CUDA_BAND_ROWS + output / OCTET) * LR_CUDA_BAND_BLOCK +
                                         output % OCTET * 4 + k / 2];
-        const int of[4] = {entry.x, entry.y, entry.z, entry.w};
-        const int shift = k % 2 * 16;
+        const int of[4] = {entry.x, entry.y, entry.z, entry.w}, shift = k % 2 * 16;
         return {half_value((uint32_t)of[half] >> shift & 0xffff), half_value((uint32_t)of[2 + half] >> shift & 0xffff)};
     }
 
@@ -239,8 +238,7 @@ int count_idle(const lr_cuda_bands &pass, const band_warp &warp, const band_slab
     for (int k = slab.first; k < slab.end; k++) {
         bool is_idle = true;
         for (const int32_t source : pass.steps[k + 1].source) {
-            const int of_octet = 2 * pass.slices;
-            const int octet = warp.side + (int)std::floor((double)source / of_octet);
+            const int of_octet = 2 * pass.slices, octet = warp.side + (int)std::floor((double)source / of_octet);
             is_idle = is_idle && (octet < octets.x || octet >= octets.y);
         }
         count += is_idle;

@@ -13,16 +13,14 @@ static const struct {
     const char *name;
     lr_direct_variant variant;
     lr_direct_storage storage;
-} ways[] = {
-    {"bands", LR_DIRECT_BANDS, LR_DIRECT_BUFFERS},
-    {"columns", LR_DIRECT_COLUMNS, LR_DIRECT_BUFFERS},
-    {"threads", LR_DIRECT_THREADS, LR_DIRECT_TEXTURES},
-    {"threads, buffers", LR_DIRECT_THREADS, LR_DIRECT_BUFFERS},
-    {"instructions", LR_DIRECT_INSTRUCTIONS, LR_DIRECT_TEXTURES},
-    {"instructions, buffers", LR_DIRECT_INSTRUCTIONS, LR_DIRECT_BUFFERS},
-    {"shared memory", LR_DIRECT_SHARED_MEMORY, LR_DIRECT_TEXTURES},
-    {"texture cache", LR_DIRECT_TEXTURE_CACHE, LR_DIRECT_TEXTURES},
-};
+} ways[] = {{"bands", LR_DIRECT_BANDS, LR_DIRECT_BUFFERS},
+            {"columns", LR_DIRECT_COLUMNS, LR_DIRECT_BUFFERS},
+            {"threads", LR_DIRECT_THREADS, LR_DIRECT_TEXTURES},
+            {"threads, buffers", LR_DIRECT_THREADS, LR_DIRECT_BUFFERS},
+            {"instructions", LR_DIRECT_INSTRUCTIONS, LR_DIRECT_TEXTURES},
+            {"instructions, buffers", LR_DIRECT_INSTRUCTIONS, LR_DIRECT_BUFFERS},
+            {"shared memory", LR_DIRECT_SHARED_MEMORY, LR_DIRECT_TEXTURES},
+            {"texture cache", LR_DIRECT_TEXTURE_CACHE, LR_DIRECT_TEXTURES}};
 enum { NUM_WAYS = sizeof(ways) / sizeof(ways[0]) };
 
 static struct test_log heard = TEST_LOG(heard);
@@ -34,15 +32,10 @@ static lr_operator *make(const char *backend, int way, const lr_view *views, int
 {
     const lr_grid grid = other_grid != NULL ? *other_grid : case_grid();
     test_log_init(&heard);
-    return keep(lr_direct_create(&(lr_direct_params){.grid = &grid,
-                                                     .views = views,
-                                                     .num_views = num_views,
-                                                     .kernel = {.resolution = case_resolution(model)},
-                                                     .backend = backend,
-                                                     .storage = ways[way].storage,
-                                                     .variant = ways[way].variant,
-                                                     .max_memory_bytes = max_memory_bytes,
-                                                     .log = &heard.log}));
+    return keep(lr_direct_create(&filled(lr_direct_params, .grid = &grid, .views = views, .num_views = num_views,
+                                         .kernel = {.resolution = case_resolution(model)}, .backend = backend,
+                                         .storage = ways[way].storage, .variant = ways[way].variant,
+                                         .max_memory_bytes = max_memory_bytes, .log = &heard.log)));
 }
 
 static struct pair *make_pair(int way, const lr_view *views, int num_views, int model)
@@ -66,12 +59,9 @@ static void without_cuda_it_is_refused(void **state)
     }
     const lr_grid grid = case_grid();
     test_log_init(&heard);
-    assert_null(lr_direct_create(&(lr_direct_params){.grid = &grid,
-                                                     .views = case_views,
-                                                     .num_views = 1,
-                                                     .kernel = {.resolution = case_resolution(0)},
-                                                     .backend = "cuda",
-                                                     .log = &heard.log}));
+    assert_null(
+        lr_direct_create(&filled(lr_direct_params, .grid = &grid, .views = case_views, .num_views = 1,
+                                 .kernel = {.resolution = case_resolution(0)}, .backend = "cuda", .log = &heard.log)));
     assert_says(heard.error, "no CUDA: ");
 }
 
@@ -236,8 +226,7 @@ static void time_views(const struct pair *pair, lr_direct_work work, int num_vie
 {
     static const int views[NUM_ANGLES] = {0, 1, 2, 3, 4, 5, 6, 7};
     lr_direct_timing timing;
-    const lr_vector x = lr_vector_of_floats(pair->source, pair->count);
-    const lr_direct_task task = {work, views, num_views, &x};
+    const lr_direct_task task = {work, views, num_views, vector_of(pair->source, pair->count)};
     assert_ok(lr_direct_time(pair->tested, &task, &timing));
     assert_true(timing.device_s > 0);
 }
@@ -309,14 +298,10 @@ static void what_a_variant_cannot_do_is_refused(void **state)
 {
     skip_without_cuda();
     const lr_grid grid = case_grid();
-    assert_null(lr_direct_create(&(lr_direct_params){.grid = &grid,
-                                                     .views = case_views,
-                                                     .num_views = 1,
-                                                     .kernel = {.resolution = case_resolution(0)},
-                                                     .backend = "cuda",
-                                                     .variant = LR_DIRECT_BANDS,
-                                                     .storage = LR_DIRECT_TEXTURES,
-                                                     .log = &heard.log}));
+    assert_null(
+        lr_direct_create(&filled(lr_direct_params, .grid = &grid, .views = case_views, .num_views = 1,
+                                 .kernel = {.resolution = case_resolution(0)}, .backend = "cuda",
+                                 .variant = LR_DIRECT_BANDS, .storage = LR_DIRECT_TEXTURES, .log = &heard.log)));
     assert_says(heard.error, "work on buffers");
 }
 
@@ -330,15 +315,10 @@ int main(int argc, char **argv)
         return 2;
     }
     if (!fixture_backend_is_usable("compute")) return 77;
-    struct CMUnitTest tests[] = {CASE(without_cuda_it_is_refused),
-                                 CASE(every_variant_projects_as_the_reference),
-                                 CASE(images_have_any_length),
-                                 CASE(batches_project_as_the_reference),
-                                 CASE(opengl_and_cuda_take_turns),
-                                 CASE(tables_need_not_be_kept),
-                                 CASE(tables_are_made_many_at_a_time),
-                                 CASE(nobody_needs_to_look),
-                                 CASE(what_a_variant_cannot_do_is_refused)};
+    struct CMUnitTest tests[] = {
+        EACH(CASE, without_cuda_it_is_refused, every_variant_projects_as_the_reference, images_have_any_length,
+             batches_project_as_the_reference, opengl_and_cuda_take_turns, tables_need_not_be_kept,
+             tables_are_made_many_at_a_time, nobody_needs_to_look, what_a_variant_cannot_do_is_refused)};
     if (only != NULL) cmocka_set_skip_filter("nobody_needs_to_look");
     return test_run(argc > 2 ? argv[2] : NULL, "device", tests, sizeof(tests) / sizeof(tests[0]), NULL);
 }

@@ -38,8 +38,7 @@ static void end_held(struct gl_loan *loan)
 /* The texels of an image, which remains lent. */
 static float4 *take(const struct lr_direct_image *image)
 {
-    struct gl_buffer *buffer = image->buffer;
-    assert_non_null(buffer);
+    struct gl_buffer *buffer = non_null(image->buffer);
     if (buffer->loan == NULL) {
         struct held *held = calloc(1, sizeof(*held));
         held->loan.end = end_held;
@@ -59,7 +58,6 @@ static float4 *take(const struct lr_direct_image *image)
 
 static lr_status give_back(void *self, const struct lr_direct_image *image)
 {
-    (void)self;
     struct held *held = (struct held *)image->buffer->loan;
     if (held == NULL || !held->loan.is_out) return LR_OK;
     held->loan.is_out = false;
@@ -79,10 +77,8 @@ static void *read_buffer(const struct gl_buffer *buffer)
 static lr_status run(void *self, bool forward, int view, const struct lr_direct_image *source,
                      const struct lr_direct_image *target)
 {
-    (void)self;
     assert_ok(gl_context_make_current(fake.compute->ctx));
-    const struct lr_direct_view_tables *tables = lr_direct_open_tables(fake.compute, view);
-    assert_non_null(tables);
+    const struct lr_direct_view_tables *tables = non_null(lr_direct_open_tables(fake.compute, view));
     int32_t *offsets = read_buffer(tables->offsets);
     float *values = read_buffer(tables->values);
     uint16_t *map = malloc((size_t)gl_texture_bytes(tables->map));
@@ -113,7 +109,6 @@ static lr_status run_task(void *self, const lr_direct_task *task, const struct l
 /* The tables of the passes, which run() reads. */
 static lr_status make_tables(void *self, const lr_direct_task *task, double *device_seconds)
 {
-    (void)self;
     for (int k = 0; k < task->num_views; k++) {
         lr_direct_drop_tables(fake.compute, task->views[k]);
         assert_non_null(lr_direct_open_tables(fake.compute, task->views[k]));
@@ -140,35 +135,23 @@ static lr_cuda_image image_of(const struct lr_direct_image *from)
 static lr_status discrepancy(void *self, int what, const struct lr_direct_view_data *data,
                              const struct lr_direct_image *histo)
 {
-    (void)self;
-    on_cpu_discrepancy((lr_cuda_discrepancy){.layout = lr_cuda_layout_of(fake.compute),
-                                             .what = what,
-                                             .histo = image_of(histo),
-                                             .counts = image_of(&data->counts),
-                                             .additive = image_of(&data->additive),
-                                             .factors = image_of(&data->factors)});
+    on_cpu_discrepancy(filled(lr_cuda_discrepancy, .layout = lr_cuda_layout_of(fake.compute), .what = what,
+                              .histo = image_of(histo), .counts = image_of(&data->counts),
+                              .additive = image_of(&data->additive), .factors = image_of(&data->factors)));
     return LR_OK;
 }
 
 static lr_status change(void *self, const struct lr_direct_change *change, const struct lr_direct_image *image)
 {
-    (void)self;
-    on_cpu_change((lr_cuda_change){.layout = lr_cuda_layout_of(fake.compute),
-                                   .what = change->what,
-                                   .lambda = change->lambda,
-                                   .image = image_of(image),
-                                   .by = image_of(change->by),
-                                   .sensitivity = image_of(change->sensitivity)});
+    on_cpu_change(filled(lr_cuda_change, .layout = lr_cuda_layout_of(fake.compute), .what = change->what,
+                         .lambda = change->lambda, .image = image_of(image), .by = image_of(change->by),
+                         .sensitivity = image_of(change->sensitivity)));
     return LR_OK;
 }
 
 /* --- the rest --- */
 
-static void margins(const struct lr_direct_shape *shape, int margin[3])
-{
-    (void)shape;
-    (void)margin;
-}
+static void margins(const struct lr_direct_shape *shape, int margin[3]) {}
 
 static void *create(struct lr_direct_compute *compute)
 {
@@ -188,35 +171,27 @@ static double read_laps(void *self)
     return laps;
 }
 
-static void destroy(void *self)
-{
-    (void)self;
-}
+static void destroy(void *self) {}
 
-static const struct lr_direct_functions functions = {
-    .name = "fake",
-    .margins = margins,
-    .create = create,
-    .run = run,
-    .time = run_task,
-    .tables = make_tables,
-    .discrepancy = discrepancy,
-    .change = change,
-    .give_back = give_back,
-    .mark_lap = mark_lap,
-    .read_laps = read_laps,
-    .destroy = destroy,
-};
+static const struct lr_direct_functions functions = {.name = "fake",
+                                                     .margins = margins,
+                                                     .create = create,
+                                                     .run = run,
+                                                     .time = run_task,
+                                                     .tables = make_tables,
+                                                     .discrepancy = discrepancy,
+                                                     .change = change,
+                                                     .give_back = give_back,
+                                                     .mark_lap = mark_lap,
+                                                     .read_laps = read_laps,
+                                                     .destroy = destroy};
 
 /* --- tests --- */
 
 static lr_operator *make_cpu(const lr_grid *grid)
 {
-    return keep(lr_direct_create(&(lr_direct_params){.grid = grid,
-                                                     .views = case_views,
-                                                     .num_views = TURN_VIEWS,
-                                                     .kernel = {.resolution = case_resolution(2)},
-                                                     .backend = "cpu"}));
+    return keep(lr_direct_create(&filled(lr_direct_params, .grid = grid, .views = case_views, .num_views = TURN_VIEWS,
+                                         .kernel = {.resolution = case_resolution(2)}, .backend = "cpu")));
 }
 
 /* The first operator uses the functions above in place of backend cpu. */
@@ -224,12 +199,9 @@ static struct pair *make_pair(void)
 {
     const lr_grid grid = case_grid();
     lr_operator *op = make_cpu(&grid);
-    const struct lr_direct_backend_params params = {.grid = grid,
-                                                    .views = op->direct->views,
-                                                    .num_views = TURN_VIEWS,
-                                                    .lors = &op->direct->layout,
-                                                    .kernel = {.resolution = case_resolution(2)},
-                                                    .storage = LR_DIRECT_BUFFERS};
+    const struct lr_direct_backend_params params =
+        filled(struct lr_direct_backend_params, .grid = grid, .views = op->direct->views, .num_views = TURN_VIEWS,
+               .lors = &op->direct->layout, .kernel = {.resolution = case_resolution(2)}, .storage = LR_DIRECT_BUFFERS);
     op->backend.fns->destroy(op->backend.self);
     assert_ok(lr_direct_compute_create_with(&params, &functions, &op->backend));
     return kept_pair(op, make_cpu(&grid));
@@ -251,9 +223,11 @@ static void tables_are_timed_by_functions(void **state)
     static const int views[3] = {0, 2, 3};
     struct pair *pair = make_pair();
     lr_direct_timing timing;
-    const lr_vector x = lr_vector_of_floats(pair->source, pair->count);
-    assert_int_equal(lr_direct_time(pair->tested, &(lr_direct_task){LR_DIRECT_WORK_TABLES, views, 3, &x}, &timing),
-                     LR_OK);
+    assert_int_equal(
+        lr_direct_time(pair->tested,
+                       &(lr_direct_task){LR_DIRECT_WORK_TABLES, views, 3, vector_of(pair->source, pair->count)},
+                       &timing),
+        LR_OK);
     assert_true(timing.device_s == 3);
     pair_compare_projections(pair, 2);
     assert_true(pair->worst < 1e-5);
@@ -274,12 +248,10 @@ static void nothing_changes_hands_within_an_iteration(void **state)
         iterate(pair, &all_turns[k]);
         const struct fake before = fake;
         iterate(pair, &all_turns[k]);
-        assert_int_equal(fake.taken, before.taken);
-        assert_int_equal(fake.given, before.given);
+        assert_ints(fake.taken, before.taken, fake.given, before.given);
         pair_get_image(pair, pair->found);
         iterate(pair, &all_turns[k]);
-        assert_int_equal(fake.taken, before.taken + 1);
-        assert_int_equal(fake.given, before.given + 1);
+        assert_ints(fake.taken, before.taken + 1, fake.given, before.given + 1);
     }
 }
 
@@ -292,10 +264,9 @@ static lr_vector counts_of(struct pair *pair)
 /* Reconstructs with the reference, and compares the image with pair->found. */
 static void expect_reference(struct pair *pair, lr_recon_params params)
 {
-    lr_vector image = lr_vector_of_floats(pair->expected, pair->count);
     params.op = pair->reference;
     params.iteration = NULL;
-    assert_ok(lr_recon(&params, &image));
+    assert_ok(lr_recon(&params, vector_of(pair->expected, pair->count)));
     pair_compare(pair);
     print_message("largest difference %.2e\n", pair->worst);
     assert_true(pair->worst < 1e-5);
@@ -317,17 +288,10 @@ static void a_reconstruction_moves_its_image_alone(void **state)
     struct pair *pair = make_pair();
     int moved[6] = {0};
     const lr_vector data = counts_of(pair);
-    lr_recon_params params = {.op = pair->tested,
-                              .data = &data,
-                              .iterations = 5,
-                              .subsets = TURN_VIEWS,
-                              .subset_of = subset_of,
-                              .algorithm = LR_ALGORITHM_RAMLA,
-                              .without_fit = true,
-                              .iteration = count_hands,
-                              .user = moved};
-    lr_vector image = lr_vector_of_floats(pair->found, pair->count);
-    assert_ok(lr_recon(&params, &image));
+    lr_recon_params params = filled(lr_recon_params, .op = pair->tested, .data = &data, .iterations = 5,
+                                    .subsets = TURN_VIEWS, .subset_of = subset_of, .algorithm = LR_ALGORITHM_RAMLA,
+                                    .without_fit = true, .iteration = count_hands, .user = moved);
+    assert_ok(lr_recon(&params, vector_of(pair->found, pair->count)));
     for (int k = 3; k <= 5; k++) /* an iteration borrows the image, and the next report returns it */
         assert_int_equal(moved[k] - moved[k - 1], 2);
     expect_reference(pair, params);
@@ -351,8 +315,7 @@ static void a_reconstruction_with_a_fit_stays_there(void **state)
     const lr_vector data = counts_of(pair);
     lr_recon_params params = {
         .op = pair->tested, .data = &data, .iterations = 4, .subsets = 2, .iteration = count_bytes, .user = traffic};
-    lr_vector image = lr_vector_of_floats(pair->found, pair->count);
-    assert_ok(lr_recon(&params, &image));
+    assert_ok(lr_recon(&params, vector_of(pair->found, pair->count)));
     assert_int_equal(traffic[4].to_device, traffic[1].to_device);
     assert_in_range(traffic[4].to_host - traffic[1].to_host, 1, 12 * pair->count);
     expect_reference(pair, params);

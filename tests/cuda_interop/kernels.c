@@ -45,8 +45,7 @@ static void open_tables(struct tables *tables, const lr_direct_tables_params *pa
 {
     *tables = (struct tables){0};
     assert_ok(lr_direct_shape_init(&tables->shape, params));
-    tables->exact = lr_direct_tables_create(params);
-    assert_non_null(tables->exact);
+    tables->exact = non_null(lr_direct_tables_create(params));
     const lr_cuda_layout layout = layout_of(params, &params->view, 1);
     tables->num_texels = (int64_t)layout.extent[0] * layout.extent[1] * layout.extent[2];
     tables->gather = (lr_cuda_gather){.layout = layout,
@@ -102,19 +101,13 @@ static void run(const struct tables *tables, int kind, bool forward, const float
         on_cpu_columns(forward, tables->plan.pass, &tables->gather, tables->plan.indices, tables->plan.num_weights,
                        source, target);
     } else if (kind >= BANDS) {
-        const lr_cuda_band_fill fill = {.places = plan->places[0][0],
-                                        .offsets = plan->offsets,
-                                        .values = tables->values,
-                                        .map = tables->map,
-                                        .num_steps = plan->num_steps,
-                                        .num_offsets = tables->gather.num_offsets};
-        const cpu_band_lists lists = {.steps = plan->steps,
-                                      .lists = plan->lists[0],
-                                      .cuts = plan->cuts[0],
-                                      .tiles = plan->tiles[shape == 0 ? 0 : plan->passes[0].num_tiles],
-                                      .bases = plan->bases[0],
-                                      .spots = plan->spots[0][0],
-                                      .ranges = plan->ranges[0]};
+        const lr_cuda_band_fill fill =
+            filled(lr_cuda_band_fill, .places = plan->places[0][0], .offsets = plan->offsets, .values = tables->values,
+                   .map = tables->map, .num_steps = plan->num_steps, .num_offsets = tables->gather.num_offsets);
+        const cpu_band_lists lists =
+            filled(cpu_band_lists, .steps = plan->steps, .lists = plan->lists[0], .cuts = plan->cuts[0],
+                   .tiles = plan->tiles[shape == 0 ? 0 : plan->passes[0].num_tiles], .bases = plan->bases[0],
+                   .spots = plan->spots[0][0], .ranges = plan->ranges[0]);
         assert_int_equal(on_cpu_bands(forward, plan->passes[shape], fill, &lists, source, target), 0);
     } else {
         const cpu_images images = {
@@ -234,20 +227,15 @@ static void images_are_high_and_low(void **state)
         int size[3];
         lr_view view;
         double widest_mm;
-    } cases[] = {
-        {{37, 30, 62}, {71, 9}, 12}, /* 48 slices and 14 */
-        {{35, 53, 41}, {160, 0}, 20},
-        {{31, 37, 30}, {27, -10}, 25},
-        {{24, 21, 83}, {50, 6}, 10},
-    };
+    } cases[] = {{{37, 30, 62}, {71, 9}, 12}, /* 48 slices and 14 */
+                 {{35, 53, 41}, {160, 0}, 20},
+                 {{31, 37, 30}, {27, -10}, 25},
+                 {{24, 21, 83}, {50, 6}, 10}};
     for (int k = 0; k < (int)(sizeof(cases) / sizeof(cases[0])); k++) {
         const lr_grid grid = lr_grid_centred(cases[k].size, (const double[3]){4, 4, 4});
-        const lr_direct_kernel kernel = {.resolution = {.tof_ps = 150,
-                                                        .model = LR_RADIAL_LINEAR,
-                                                        .radial_mm = 6,
-                                                        .radial_edge_mm = cases[k].widest_mm,
-                                                        .axial_mm = 9,
-                                                        .edge_mm = 90}};
+        const lr_direct_kernel kernel = {.resolution = filled(lr_resolution, .tof_ps = 150, .model = LR_RADIAL_LINEAR,
+                                                              .radial_mm = 6, .radial_edge_mm = cases[k].widest_mm,
+                                                              .axial_mm = 9, .edge_mm = 90)};
         expect_worst(check_case(&grid, &cases[k].view, &kernel), 1e-6);
     }
 }
@@ -257,12 +245,9 @@ static void kernels_are_wide(void **state)
 {
     const lr_grid grid = lr_grid_centred((const int[3]){9, 37, 47}, (const double[3]){4, 4, 2});
     const lr_view view = {1, 0};
-    const lr_direct_kernel kernel = {.resolution = {.tof_ps = 60,
-                                                    .model = LR_RADIAL_LINEAR,
-                                                    .radial_mm = 43,
-                                                    .radial_edge_mm = 47,
-                                                    .axial_mm = 33,
-                                                    .edge_mm = 60}};
+    const lr_direct_kernel kernel = {.resolution =
+                                         filled(lr_resolution, .tof_ps = 60, .model = LR_RADIAL_LINEAR, .radial_mm = 43,
+                                                .radial_edge_mm = 47, .axial_mm = 33, .edge_mm = 60)};
     expect_worst(check_case(&grid, &view, &kernel), 2e-6); /* rounding of a sum of some thousand floats */
 }
 
@@ -271,12 +256,9 @@ static void kernels_end_in_nothing(void **state)
 {
     const lr_grid grid = lr_grid_centred((const int[3]){41, 38, 9}, (const double[3]){4, 4, 4});
     const lr_view view = {25, 0};
-    const lr_direct_kernel kernel = {.resolution = {.tof_ps = 40,
-                                                    .model = LR_RADIAL_LINEAR,
-                                                    .radial_mm = 3,
-                                                    .radial_edge_mm = 6,
-                                                    .axial_mm = 1.5,
-                                                    .edge_mm = 80},
+    const lr_direct_kernel kernel = {.resolution =
+                                         filled(lr_resolution, .tof_ps = 40, .model = LR_RADIAL_LINEAR, .radial_mm = 3,
+                                                .radial_edge_mm = 6, .axial_mm = 1.5, .edge_mm = 80),
                                      .support = 250};
     expect_worst(check_case(&grid, &view, &kernel), 1e-6);
 }

@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * The layout of a grid's images in CUDA's memory, including margins. */
-#ifndef LR_TEST_CUDA_LAYOUTS_H
-#define LR_TEST_CUDA_LAYOUTS_H
+#pragma once
 
 #include "../cases.h"
 #include "direct/cases.h"
@@ -50,5 +49,3 @@ static inline void reorder(const lr_cuda_layout *layout, double *image, float *t
             image[k] = (double)*texel;
     }
 }
-
-#endif

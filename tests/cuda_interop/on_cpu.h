@@ -3,8 +3,7 @@
  *
  * The threads of CUDA passes, run one after the other on the processor, from the same source that CUDA's compiler
  * compiles. */
-#ifndef LR_TEST_CUDA_ON_CPU_H
-#define LR_TEST_CUDA_ON_CPU_H
+#pragma once
 
 #include "cuda_interop/direct/passes.h"
 #include "fft/cufft_product.h"
@@ -66,6 +65,4 @@ void on_cpu_change(lr_cuda_change pass);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

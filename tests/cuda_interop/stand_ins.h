@@ -2,8 +2,7 @@
 // Copyright The LORaster authors
 //
 // Replacements for what CUDA's compiler provides, for one thread on the processor.
-#ifndef LR_TEST_CUDA_STAND_INS_H
-#define LR_TEST_CUDA_STAND_INS_H
+#pragma once
 
 #include <algorithm>
 #include <cmath>
@@ -110,5 +109,3 @@ static inline double __ddiv_rn(double a, double b)
 /* Kernels run one after the other, so there is nothing to wait for. */
 static inline void wait_for_last_kernel() {}
 static inline void let_next_kernel_begin() {}
-
-#endif

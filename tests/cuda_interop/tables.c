@@ -12,10 +12,8 @@
 enum { NUM_VIEWS = 12 };
 
 /* Views of all tests, and some for which bands do not fit. */
-static const lr_view views[NUM_VIEWS] = {
-    {0, 0},    {30, 0},  {45, 0},    {90, 0},      {0, 10},    {30, 10},
-    {45, -10}, {90, 10}, {13.7, -6}, {101.3, 3.1}, {163.2, 0}, {-38.9, 8.5},
-};
+static const lr_view views[NUM_VIEWS] = {{0, 0},    {30, 0},  {45, 0},    {90, 0},      {0, 10},    {30, 10},
+                                         {45, -10}, {90, 10}, {13.7, -6}, {101.3, 3.1}, {163.2, 0}, {-38.9, 8.5}};
 
 /* Tables of all views in the host's memory, which stands for the device's memory, too. */
 struct group {
@@ -59,12 +57,8 @@ static void end_plans(void *object)
 static struct group *kept_group(const lr_grid *grid, int model, bool bands_work)
 {
     struct group *group = kept(1, sizeof(*group));
-    group->backend = (struct lr_direct_backend_params){.grid = *grid,
-                                                       .views = views,
-                                                       .num_views = NUM_VIEWS,
-                                                       .kernel = {case_resolution(model), 0, 0},
-                                                       .threads = 3,
-                                                       .variant = LR_DIRECT_BANDS};
+    group->backend = filled(struct lr_direct_backend_params, .grid = *grid, .views = views, .num_views = NUM_VIEWS,
+                            .kernel = {case_resolution(model), 0, 0}, .threads = 3, .variant = LR_DIRECT_BANDS);
     const lr_direct_tables_params tables = {.grid = grid, .kernel = group->backend.kernel};
     group->layout = layout_of(&tables, views, NUM_VIEWS);
     int numbers[NUM_VIEWS];
@@ -87,8 +81,7 @@ static void check_map(const struct group *group, int view, const lr_direct_table
     const lr_cuda_layout *layout = &group->layout;
     const uint16_t *map = group->fills[view].map.map;
     for (int k = 0; k < layout->extent[1] * layout->extent[2]; k++) {
-        const int x = k % layout->extent[1] - layout->margin[1];
-        const int y = k / layout->extent[1] - layout->margin[2];
+        const int x = k % layout->extent[1] - layout->margin[1], y = k / layout->extent[1] - layout->margin[2];
         const bool is_there = x >= 0 && x < layout->size[0] && y >= 0 && y < layout->size[1];
         assert_int_equal(map[k], is_there ? lr_direct_tables_map(reference)[x + layout->size[0] * y] : 0);
     }
@@ -197,12 +190,9 @@ static void a_view_that_fails_says_why(void **state)
     static const lr_view wrong[6] = {{0, 0}, {10, 0}, {20, 95}, {30, 0}, {40, 0}, {50, -120}};
     static const int numbers[6] = {0, 1, 2, 3, 4, 5};
     struct test_log log = TEST_LOG(log);
-    const struct lr_direct_backend_params backend = {.grid = case_grid(),
-                                                     .views = wrong,
-                                                     .num_views = 6,
-                                                     .kernel = {case_resolution(0), 0, 0},
-                                                     .threads = 3,
-                                                     .log = &log.log};
+    const struct lr_direct_backend_params backend =
+        filled(struct lr_direct_backend_params, .grid = case_grid(), .views = wrong, .num_views = 6,
+               .kernel = {case_resolution(0), 0, 0}, .threads = 3, .log = &log.log);
     const lr_direct_tables_params tables = {.grid = &backend.grid, .kernel = backend.kernel};
     const struct lr_cuda_plan_params params = {
         .backend = &backend, .layout = layout_of(&tables, views, 6), .bands_work = true};
@@ -221,19 +211,16 @@ static void memory_is_that_which_was_counted(void **state)
     static const char data[300] = "what the host has made";
     static char device[1024], host[512];
     struct lr_cuda_memory memory = {0};
-    assert_non_null(lr_cuda_place(&memory, 300, data));
-    assert_non_null(lr_cuda_place(&memory, 17, NULL));
+    assert_all(lr_cuda_place(&memory, 300, data) != NULL, lr_cuda_place(&memory, 17, NULL) != NULL);
     assert_non_null(lr_cuda_place(&memory, 257, NULL));
-    assert_int_equal(memory.copied_bytes, 512);
-    assert_int_equal(memory.filled_bytes, 256 + 512);
+    assert_ints(memory.copied_bytes, 512, memory.filled_bytes, 256 + 512);
     assert_int_equal(memory.copied_bytes + memory.filled_bytes, 1280);
     memory = (struct lr_cuda_memory){device, host, 512, 512, 0, 0};
     assert_ptr_equal(lr_cuda_place(&memory, 300, data), device);
     assert_ptr_equal(lr_cuda_place(&memory, 17, NULL), device + 512);
     assert_ptr_equal(lr_cuda_place(&memory, 256, NULL), device + 768);
     assert_memory_equal(host, data, 300);
-    assert_null(lr_cuda_place(&memory, 1, NULL));
-    assert_null(lr_cuda_place(&memory, 1, data));
+    assert_all(lr_cuda_place(&memory, 1, NULL) == NULL, lr_cuda_place(&memory, 1, data) == NULL);
 }
 
 /* --- what the host prepares for bands --- */
@@ -281,10 +268,8 @@ static void long_kernels_stay_within_their_tables(void **state)
         const lr_grid grid =
             lr_grid_centred((const int[3]){cases[k].size, cases[k].size, 3}, (const double[3]){mm, mm, mm});
         const struct lr_cuda_band_plan *plan = kept_bands(
-            &(lr_direct_tables_params){
-                .grid = &grid,
-                .view = {cases[k].azimuth, 0},
-                .kernel.resolution = {.tof_ps = cases[k].tof_ps, .radial_mm = 2 * mm, .axial_mm = 0.7 * mm}},
+            &filled(lr_direct_tables_params, .grid = &grid, .view = {cases[k].azimuth, 0},
+                    .kernel.resolution = {.tof_ps = cases[k].tof_ps, .radial_mm = 2 * mm, .axial_mm = 0.7 * mm}),
             5);
         assert_true(lr_cuda_band_plan_fits(plan, 227 * 1024));
         for (int d = 0; d < plan->passes[0].num_lists; d++) {
@@ -320,8 +305,7 @@ static void views_along_a_lattice_sort_alike(void **state)
             const lr_cuda_bands *of = plans[other]->passes;
             if (!has_lattice_of(pass, of)) continue;
             alike++;
-            assert_int_equal(pass->pitch, of->pitch);
-            assert_int_equal(pass->least_row, of->least_row);
+            assert_ints(pass->pitch, of->pitch, pass->least_row, of->least_row);
             assert_int_equal(pass->num_lattice_rows, of->num_lattice_rows);
             assert_memory_equal(plans[k]->bases, plans[other]->bases,
                                 (size_t)pass->num_lattice_rows * sizeof(*plans[k]->bases));
@@ -350,9 +334,7 @@ static void blocks_of_both_shapes_fit(void **state)
     const struct lr_cuda_band_plan *plan = kept_view(&grid, &(lr_view){18, 10}, 5);
     const int32_t alone = plan->passes[LR_CUDA_BANDS_ALONE].bytes;
     const int32_t beside = plan->passes[LR_CUDA_BANDS_BESIDE].bytes;
-    assert_true(beside > alone);
-    assert_true(lr_cuda_band_plan_fits(plan, beside));
-    assert_false(lr_cuda_band_plan_fits(plan, beside - 1));
+    assert_all(beside > alone, lr_cuda_band_plan_fits(plan, beside), !lr_cuda_band_plan_fits(plan, beside - 1));
 }
 
 /* A plan takes a third slab only if four blocks still fit into a multiprocessor's shared memory. */
@@ -366,8 +348,7 @@ static void third_slabs_cost_no_block(void **state)
         const struct lr_cuda_band_plan *plan =
             kept_bands(&(lr_direct_tables_params){.grid = &grid, .kernel.resolution = resolution}, 5);
         const lr_cuda_bands *beside = &plan->passes[LR_CUDA_BANDS_BESIDE];
-        assert_true(beside->is_crowded);
-        assert_true(beside->depth == 2 || 4 * (beside->bytes + 1024) <= 228 * 1024);
+        assert_all(beside->is_crowded, beside->depth == 2 || 4 * (beside->bytes + 1024) <= 228 * 1024);
         depths[beside->depth]++;
     }
     assert_true(depths[2] > 0 && depths[3] > 0);

@@ -3,8 +3,7 @@
  *
  * Whole updates and projections, alternating with everything that OpenGL does with images. The results must be those
  * of the formulas in double, whoever holds the images at the moment. */
-#ifndef LR_TEST_CUDA_TURNS_H
-#define LR_TEST_CUDA_TURNS_H
+#pragma once
 
 #include "direct/cases.h"
 #include "fixtures.h"
@@ -21,10 +20,9 @@ struct turns {
     int views_per_block;
 };
 
-static const struct turns all_turns[] = {
-    {LR_ALGORITHM_RAMLA, false, false, 1}, {LR_ALGORITHM_RAMLA, true, false, 2}, {LR_ALGORITHM_RAMLA, true, true, 1},
-    {LR_ALGORITHM_OSEM, false, false, 2},  {LR_ALGORITHM_OSEM, false, true, 1},  {LR_ALGORITHM_OSEM, true, true, 5},
-};
+static const struct turns all_turns[] = {{LR_ALGORITHM_RAMLA, false, false, 1}, {LR_ALGORITHM_RAMLA, true, false, 2},
+                                         {LR_ALGORITHM_RAMLA, true, true, 1},   {LR_ALGORITHM_OSEM, false, false, 2},
+                                         {LR_ALGORITHM_OSEM, false, true, 1},   {LR_ALGORITHM_OSEM, true, true, 5}};
 enum { NUM_TURNS = sizeof(all_turns) / sizeof(all_turns[0]) };
 
 /* Two operators that get the same calls. */
@@ -140,15 +138,13 @@ static inline void pair_open(struct pair *pair, const struct turns *turns)
 
 static inline void pair_set_image(struct pair *pair, const float *image)
 {
-    const lr_vector x = lr_vector_of_floats(image, pair->count);
-    assert_ok(updates_of(pair->tested)->set_image(pair->tested->backend.self, &x));
+    assert_ok(updates_of(pair->tested)->set_image(pair->tested->backend.self, vector_of(image, pair->count)));
     for (int64_t k = 0; k < pair->count; k++) pair->image[k] = (double)image[k];
 }
 
 static inline void pair_get_image(struct pair *pair, float *image)
 {
-    lr_vector x = lr_vector_of_floats(image, pair->count);
-    assert_ok(updates_of(pair->tested)->get_image(pair->tested->backend.self, &x));
+    assert_ok(updates_of(pair->tested)->get_image(pair->tested->backend.self, vector_of(image, pair->count)));
 }
 
 static inline void pair_compare_images(struct pair *pair)
@@ -228,15 +224,14 @@ static inline void pair_compare_sensitivities(struct pair *pair, const struct tu
 {
     int32_t views[TURN_VIEWS];
     const int num_views = turns_views(turns, number, views);
-    double *sum = kept_doubles(pair->count);
-    double *histo = kept_doubles(pair->count);
+    double *sum = kept_doubles(pair->count), *histo = kept_doubles(pair->count);
     for (int n = 0; n < num_views; n++) {
         for (int64_t k = 0; k < pair->count; k++) histo[k] = factor_at(pair, turns, views[n], k);
         add_back(pair, views[n], histo, sum);
     }
     for (int64_t k = 0; k < pair->count; k++) pair->expected[k] = (float)sum[k];
-    lr_vector found = lr_vector_of_floats(pair->found, pair->count);
-    assert_ok(updates_of(pair->tested)->sensitivity(pair->tested->backend.self, number, &found));
+    assert_ok(
+        updates_of(pair->tested)->sensitivity(pair->tested->backend.self, number, vector_of(pair->found, pair->count)));
     pair_compare(pair);
 }
 
@@ -245,12 +240,10 @@ static inline void pair_compare_sensitivities(struct pair *pair, const struct tu
 static inline void time_both_ways(struct pair *pair)
 {
     static const int views[TURN_VIEWS] = {0, 1, 2, 3, 4};
-    const lr_vector x = lr_vector_of_floats(pair->source, pair->count);
     const lr_direct_task back = {LR_DIRECT_WORK_BACK, views, TURN_VIEWS, NULL};
-    lr_direct_task forward = {LR_DIRECT_WORK_FORWARD, views, TURN_VIEWS, &x};
+    lr_direct_task forward = {LR_DIRECT_WORK_FORWARD, views, TURN_VIEWS, vector_of(pair->source, pair->count)};
     lr_direct_timing timing;
-    assert_ok(lr_direct_time(pair->tested, &forward, &timing));
-    assert_ok(lr_direct_time(pair->tested, &back, &timing));
+    assert_ok(lr_direct_time(pair->tested, &forward, &timing), lr_direct_time(pair->tested, &back, &timing));
 }
 
 /* Called after each block. */
@@ -299,5 +292,3 @@ static inline void take_turns(struct pair *pair, const struct turns *turns)
     turns_iterate(pair, turns);
     assert_true(backend->fns->updates->seconds(backend->self) > 0);
 }
-
-#endif

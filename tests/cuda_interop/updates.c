@@ -68,8 +68,7 @@ static void check(const struct image *image, const double *expected)
         greatest = fmax(greatest, fabs(expected[voxel]));
     }
     for (int64_t k = 0; k < FLOATS * image->num_texels; k++) all += fabs((double)image->texels[k]);
-    assert_true(greatest > 0);
-    assert_true(fabs(all - inside) <= 1e-12 * inside);
+    assert_all(greatest > 0, fabs(all - inside) <= 1e-12 * inside);
 }
 
 /* --- back-projection of a view --- */
@@ -84,8 +83,7 @@ static double discrepancy(int what, double estimate, const double data[3])
 
 static void check_discrepancy(int what, bool has_additive, bool has_factors)
 {
-    struct image histo = make(true, false, 1), counts = make(false, false, 2), additive = {0};
-    struct image factors = {0};
+    struct image histo = make(true, false, 1), counts = make(false, false, 2), additive = {0}, factors = {0};
     double expected[VOXELS];
     if (has_additive) additive = make(false, false, 3);
     if (has_factors) factors = make(false, false, 4);

@@ -15,7 +15,6 @@ lr_status __wrap_lr_direct_compute_create_with(const struct lr_direct_backend_pa
 lr_status __wrap_lr_direct_compute_create_with(const struct lr_direct_backend_params *params,
                                                const struct lr_direct_functions *functions, struct lr_backend *backend)
 {
-    (void)backend;
     assert_string_equal(functions->name, "cuda");
     made = *params;
     times_made++;

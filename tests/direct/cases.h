@@ -2,25 +2,24 @@
  * Copyright The LORaster authors
  *
  * Kernels and views for the tests of the family `direct`. */
-#ifndef LR_TEST_DIRECT_CASES_H
-#define LR_TEST_DIRECT_CASES_H
+#pragma once
 
 #include "../cases.h"
+
+#include "base/vec.h"
 
 #include <lr/direct.h>
 
 enum { NUM_MODELS = 8, NUM_ANGLES = 8 };
 
 /* The azimuths and tilts named in the issue of this family. */
-static const lr_view case_views[NUM_ANGLES] = {
-    {0, 0}, {30, 0}, {45, 0}, {90, 0}, {0, 10}, {30, 10}, {45, -10}, {90, 10},
-};
+static const lr_view case_views[NUM_ANGLES] = {{0, 0},  {30, 0},  {45, 0},   {90, 0},
+                                               {0, 10}, {30, 10}, {45, -10}, {90, 10}};
 
 /* Measured profiles: triangles that lean outwards and become wider with the distance. */
 static inline const lr_radial_profiles *case_profiles(void)
 {
-    static double distance_mm[2] = {0, 40};
-    static double values[2 * 5] = {0, 1, 2, 1, 0.5, 0.5, 1, 2, 2, 1};
+    static double distance_mm[2] = {0, 40}, values[2 * 5] = {0, 1, 2, 1, 0.5, 0.5, 1, 2, 2, 1};
     static const lr_radial_profiles profiles = {.num_distances = 2,
                                                 .num_offsets = 5,
                                                 .distance_mm = distance_mm,
@@ -33,19 +32,24 @@ static inline const lr_radial_profiles *case_profiles(void)
 /* Model k of all models; the edge is that of a grid 96 mm wide. */
 static inline lr_resolution case_resolution(int k)
 {
-    static const lr_radial_model models[NUM_MODELS] = {
-        LR_RADIAL_INVARIANT, LR_RADIAL_VARIANT1, LR_RADIAL_VARIANT2, LR_RADIAL_VARIANT3,
-        LR_RADIAL_LINEAR,    LR_RADIAL_MEASURED, LR_RADIAL_VARIANT2, LR_RADIAL_INVARIANT,
-    };
-    lr_resolution resolution = {.tof_ps = 150,
-                                .model = models[k],
-                                .radial_mm = 6,
-                                .radial_edge_mm = 14,
-                                .edge_mm = models[k] == LR_RADIAL_VARIANT1 ? 80 : 48,
-                                .axial_mm = 5,
-                                .asymmetric = k >= 6};
+    static const lr_radial_model models[NUM_MODELS] = {LR_RADIAL_INVARIANT, LR_RADIAL_VARIANT1, LR_RADIAL_VARIANT2,
+                                                       LR_RADIAL_VARIANT3,  LR_RADIAL_LINEAR,   LR_RADIAL_MEASURED,
+                                                       LR_RADIAL_VARIANT2,  LR_RADIAL_INVARIANT};
+    lr_resolution resolution =
+        filled(lr_resolution, .tof_ps = 150, .model = models[k], .radial_mm = 6, .radial_edge_mm = 14,
+               .edge_mm = models[k] == LR_RADIAL_VARIANT1 ? 80 : 48, .axial_mm = 5, .asymmetric = k >= 6);
     if (models[k] == LR_RADIAL_MEASURED) resolution.measured = case_profiles();
     return resolution;
+}
+
+/* The middle of a crystal on the detection plane, where hits are placed. */
+static inline void end_of(const lr_scanner *scanner, int crystal, double centre_mm[3])
+{
+    const int m = lr_scanner_module_of(scanner, crystal);
+    const lr_module *module = &scanner->modules[m];
+    const int place = crystal - scanner->first_crystal[m], nu = module->crystals[0];
+    lr_module_crystal_centre(module, place % nu, place / nu, centre_mm);
+    vec_add_scaled(centre_mm, 0.5 * module->depth_mm - scanner->detection_depth_mm, module->normal, centre_mm);
 }
 
 /* A grid whose slices are not square, and whose number of slices is not a multiple of four. */
@@ -99,17 +103,11 @@ static inline lr_status view_project(lr_operator *op, bool is_forward, int view,
 static inline lr_status view_floats(lr_operator *op, bool is_forward, int view, const float *in, float *out)
 {
     const int64_t count = lr_operator_get_info(op)->num_voxels;
-    const lr_vector x = lr_vector_of_floats(in, count);
-    lr_vector y = lr_vector_of_floats(out, count);
-    return view_project(op, is_forward, view, &x, &y);
+    return view_project(op, is_forward, view, vector_of(in, count), vector_of(out, count));
 }
 
 static inline lr_status view_doubles(lr_operator *op, bool is_forward, int view, const double *in, double *out)
 {
     const int64_t count = lr_operator_get_info(op)->num_voxels;
-    const lr_vector x = lr_vector_of_doubles(in, count);
-    lr_vector y = lr_vector_of_doubles(out, count);
-    return view_project(op, is_forward, view, &x, &y);
+    return view_project(op, is_forward, view, vector_of(in, count), vector_of(out, count));
 }
-
-#endif

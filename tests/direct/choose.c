@@ -55,26 +55,26 @@ static char warnings[600];
 
 static void hear(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
-    (void)user;
-    (void)status;
     if (level >= LR_LOG_INFO) snprintf(warnings, sizeof(warnings), "%s", sentence);
 }
 
-static void check(bool hardware, bool cuda, const char *asked, const char *taken, const char *passed_over)
+static lr_direct_params asked(const char *backend)
 {
     static const lr_log log = {hear, NULL};
-    const lr_grid grid = lr_grid_centred((const int[3]){24, 24, 12}, (const double[3]){4, 4, 4});
+    static lr_grid grid;
+    grid = lr_grid_centred((const int[3]){24, 24, 12}, (const double[3]){4, 4, 4});
+    return filled(lr_direct_params, .grid = &grid, .views = case_views, .num_views = 1,
+                  .kernel = {.resolution = {.tof_ps = 150, .radial_mm = 5, .axial_mm = 5}}, .backend = backend,
+                  .log = &log);
+}
+
+static void check(bool hardware, bool cuda, const char *wanted, const char *taken, const char *passed_over)
+{
     is_hardware = hardware;
     has_cuda = cuda;
     cuda_asked = compute_asked = 0;
     warnings[0] = '\0';
-    lr_operator *direct =
-        kept_direct((lr_direct_params){.grid = &grid,
-                                       .views = case_views,
-                                       .num_views = 1,
-                                       .kernel = {.resolution = {.tof_ps = 150, .radial_mm = 5, .axial_mm = 5}},
-                                       .backend = asked,
-                                       .log = &log});
+    lr_operator *direct = kept_direct(asked(wanted));
     assert_string_equal(lr_operator_get_info(direct)->backend, taken);
     if (passed_over == NULL)
         assert_null(lr_operator_get_info(direct)->passed_over);
@@ -87,8 +87,7 @@ static const char missing[] = "cuda cannot run here: no CUDA: it is away today";
 static void auto_takes_cuda_on_a_graphics_processor(void **state)
 {
     check(true, true, "auto", "cuda", NULL);
-    assert_int_equal(asked_variant, LR_DIRECT_FASTEST);
-    assert_int_equal(compute_asked, 0);
+    assert_ints(asked_variant, LR_DIRECT_FASTEST, compute_asked, 0);
     assert_string_equal(warnings, "");
 }
 
@@ -101,20 +100,12 @@ static void auto_takes_compute_in_silence_without_cuda(void **state)
 
 static void cuda_that_is_named_and_missing_is_refused(void **state)
 {
-    static const lr_log log = {hear, NULL};
     has_cuda = false;
     cuda_asked = compute_asked = 0;
-    const lr_grid grid = lr_grid_centred((const int[3]){24, 24, 12}, (const double[3]){4, 4, 4});
-    assert_null(
-        lr_direct_create(&(lr_direct_params){.grid = &grid,
-                                             .views = case_views,
-                                             .num_views = 1,
-                                             .kernel = {.resolution = {.tof_ps = 150, .radial_mm = 5, .axial_mm = 5}},
-                                             .backend = "cuda",
-                                             .log = &log}));
+    const lr_direct_params params = asked("cuda");
+    assert_null(lr_direct_create(&params));
     assert_string_equal(warnings, "no CUDA: it is away today");
-    assert_int_equal(cuda_asked, 1);
-    assert_int_equal(compute_asked, 0);
+    assert_ints(cuda_asked, 1, compute_asked, 0);
 }
 
 static void a_list_takes_the_first_that_runs(void **state)

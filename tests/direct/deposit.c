@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Positions of events in histo-images, for the backend in argv[1]. */
-#include "fixtures.h"
+#include "direct/cases.h"
 
 #include "base/vec.h"
 
@@ -25,13 +25,8 @@ static lr_deposit *make_on(const char *name, const struct fixture *fixture, cons
                            bool delayeds)
 {
     const lr_events_info info = {.has_tof = true, .tof_bin_mm = bin_mm};
-    return keep(lr_deposit_create(&(lr_deposit_params){.scanner = fixture->scanner,
-                                                       .grid = grid,
-                                                       .set = set,
-                                                       .rule = rule,
-                                                       .delayeds = delayeds,
-                                                       .info = &info,
-                                                       .backend = name}));
+    return keep(lr_deposit_create(&filled(lr_deposit_params, .scanner = fixture->scanner, .grid = grid, .set = set,
+                                          .rule = rule, .delayeds = delayeds, .info = &info, .backend = name)));
 }
 
 static lr_deposit *make(const struct fixture *fixture, const lr_grid *grid, lr_deposit_rule rule, bool delayeds)
@@ -43,8 +38,7 @@ static lr_deposit *make(const struct fixture *fixture, const lr_grid *grid, lr_d
 static void deposit_event(lr_deposit *deposit, const lr_event *event)
 {
     const lr_event_sink sink = lr_deposit_sink(deposit);
-    assert_ok(sink.take(sink.user, event, 1));
-    assert_ok(lr_deposit_finish(deposit));
+    assert_ok(sink.take(sink.user, event, 1), lr_deposit_finish(deposit));
 }
 
 /* Makes a random event, and returns the point at which it must be deposited. */
@@ -54,15 +48,8 @@ static lr_event random_event(const struct fixture *fixture, uint64_t *seed, doub
     lr_event event = {.weight = 1 + (float)(int)(3 * test_random(seed))};
     double ends[2][3];
     for (int k = 0; k < 2; k++) {
-        const int crystal = (int)(test_random(seed) * scanner->num_crystals);
-        const int m = lr_scanner_module_of(scanner, crystal);
-        const int place = crystal - scanner->first_crystal[m];
-        const lr_module *module = &scanner->modules[m];
-        const int nu = module->crystals[0];
-        event.crystals[k] = crystal;
-        lr_module_crystal_centre(module, place % nu, place / nu, ends[k]);
-        vec_add_scaled(ends[k], 0.5 * module->depth_mm - scanner->detection_depth_mm, module->normal,
-                       ends[k]); /* on the detection plane */
+        event.crystals[k] = (int)(test_random(seed) * scanner->num_crystals);
+        end_of(scanner, event.crystals[k], ends[k]);
     }
     event.tof_mm = (float)(80 * test_random(seed) - 40);
     const double d[3] = {ends[1][0] - ends[0][0], ends[1][1] - ends[0][1], ends[1][2] - ends[0][2]};
@@ -118,8 +105,7 @@ static void check_event(const struct fixture *fixture, const lr_grid *grid, uint
             assert_int_equal(found.views, 1);
             assert_close(found.weight, (double)event.weight, 1e-6);
             for (int k = 0; k < 3; k++) {
-                const double off_mm = fabs(found.mean_mm[k] - point_mm[k]);
-                const double edge_mm = fabs(grid->origin_mm[k]);
+                const double off_mm = fabs(found.mean_mm[k] - point_mm[k]), edge_mm = fabs(grid->origin_mm[k]);
                 /* at the grid's border trilinear shares go to the outermost voxel centres */
                 const bool exact = rule == 1 && fabs(point_mm[k]) <= edge_mm;
                 assert_true(off_mm < (exact ? 1e-4 : 0.5 * grid->voxel_mm[k] + 1e-4));
@@ -213,9 +199,7 @@ static void views_are_those_of_the_line(void **state)
         lr_event turned = {.crystals = {event.crystals[1], event.crystals[0]}, .weight = 1};
         lr_deposit *deposit = make(&fixture, &grid, LR_DEPOSIT_NEAREST, false);
         const lr_event_sink sink = lr_deposit_sink(deposit);
-        assert_ok(sink.take(sink.user, &event, 1));
-        assert_ok(sink.take(sink.user, &turned, 1));
-        assert_ok(lr_deposit_finish(deposit));
+        assert_ok(sink.take(sink.user, &event, 1), sink.take(sink.user, &turned, 1), lr_deposit_finish(deposit));
         if (lr_deposit_get_counts(deposit)->deposited == 2)
             assert_int_equal(find(deposit).views, 1);
         else
@@ -246,20 +230,17 @@ static void check_file(const struct fixture *fixture, const lr_photon_params *ph
     lr_deposit *direct = make(fixture, &grid, LR_DEPOSIT_TRILINEAR, false);
     const lr_event_sink sink = lr_deposit_sink(direct);
     assert_ok(lr_events_from_activity(photons, &sink, NULL));
-    lr_events_writer *writer = lr_events_writer_create(
-        &(lr_events_writer_params){.path = path, .lors = fixture->lors, .info = &info, .log = &log->log});
-    assert_non_null(writer);
+    lr_events_writer *writer = non_null(lr_events_writer_create(
+        &(lr_events_writer_params){.path = path, .lors = fixture->lors, .info = &info, .log = &log->log}));
     const lr_event_sink to_file = lr_events_writer_sink(writer);
-    assert_ok(lr_events_from_activity(photons, &to_file, NULL));
-    assert_ok(lr_events_writer_finish(writer));
+    assert_ok(lr_events_from_activity(photons, &to_file, NULL), lr_events_writer_finish(writer));
     lr_deposit *read = make(fixture, &grid, LR_DEPOSIT_TRILINEAR, false);
     const lr_event_sink from_file = lr_deposit_sink(read);
     lr_events_info found;
     const lr_events_source source = {.path = path, .scanner = fixture->scanner, .log = &log->log};
     if (lr_events_read(&source, &from_file, &found) != LR_OK) fail_msg("%s", log->error);
     assert_true(found.has_tof);
-    assert_ok(lr_deposit_finish(direct));
-    assert_ok(lr_deposit_finish(read));
+    assert_ok(lr_deposit_finish(direct), lr_deposit_finish(read));
     lr_events_info_finish(&found);
     double a[15], b[15];
     count_views(direct, a);
@@ -271,8 +252,7 @@ static void check_file(const struct fixture *fixture, const lr_photon_params *ph
 static void files_with_time_of_flight_give_the_same(void **state)
 {
     struct fixture fixture = kept_fixture(FIXTURE_TWO_RINGS);
-    lr_image *activity = keep(lr_image_create(&fixture.grid, NULL));
-    for (int64_t k = 0; k < lr_grid_num_voxels(&fixture.grid); k++) activity->values[k] = 1;
+    lr_image *activity = kept_image(&fixture.grid, 1);
     const lr_photon_params photons = {
         .lors = fixture.lors, .activity = activity, .count = 3000, .tof_resolution_ps = 100, .seed = 5};
     check_file(&fixture, &photons, "deposit-events.petsird");
@@ -350,8 +330,7 @@ static double difference(const lr_deposit *a, const lr_deposit *b)
 static void check_counts(const lr_deposit *a, const lr_deposit *b)
 {
     const lr_deposit_counts *left = lr_deposit_get_counts(a), *right = lr_deposit_get_counts(b);
-    assert_int_equal(left->deposited, right->deposited);
-    assert_int_equal(left->too_tilted, right->too_tilted);
+    assert_ints(left->deposited, right->deposited, left->too_tilted, right->too_tilted);
     assert_int_equal(left->outside_grid, right->outside_grid);
     assert_close(left->weight, right->weight, 1e-7 * right->weight);
     assert_true(left->deposited > 2000 && left->too_tilted > 10);
@@ -428,15 +407,12 @@ static void all_buffers_of_sums_are_used(void **state)
     lr_event *events = random_events(&fixture);
     lr_deposit *deposits[2];
     for (int k = 0; k < 2; k++) {
-        const lr_deposit_params params = {.scanner = fixture.scanner,
-                                          .grid = &grid,
-                                          .set = {.acceptance_deg = 30},
-                                          .info = &info,
-                                          .backend = k == 0 ? "cpu" : test_backend};
+        const lr_deposit_params params =
+            filled(lr_deposit_params, .scanner = fixture.scanner, .grid = &grid, .set = {.acceptance_deg = 30},
+                   .info = &info, .backend = k == 0 ? "cpu" : test_backend);
         deposits[k] = keep(lr_deposit_create(&params));
         const lr_event_sink sink = lr_deposit_sink(deposits[k]);
-        assert_ok(sink.take(sink.user, events, NUM_EVENTS));
-        assert_ok(lr_deposit_finish(deposits[k]));
+        assert_ok(sink.take(sink.user, events, NUM_EVENTS), lr_deposit_finish(deposits[k]));
     }
     assert_true(difference(deposits[0], deposits[1]) < 1e-6);
     check_counts(deposits[1], deposits[0]);
@@ -464,8 +440,7 @@ static void bad_events_are_refused(void **state)
     lr_deposit_destroy(NULL);
 }
 
-backend_main("cpu", CASE(events_lie_where_time_of_flight_says), CASE(events_are_spread_over_their_bins),
-             CASE(views_are_those_of_the_line), CASE(files_with_time_of_flight_give_the_same),
-             CASE(prompts_and_delayeds_are_told_apart), CASE(agrees_with_the_reference),
-             CASE(every_run_gives_the_same_bits), CASE(sums_that_are_too_large_are_refused),
-             CASE(all_buffers_of_sums_are_used), CASE(bad_events_are_refused))
+backend_main("cpu", EACH(CASE, events_lie_where_time_of_flight_says, events_are_spread_over_their_bins,
+                         views_are_those_of_the_line, files_with_time_of_flight_give_the_same,
+                         prompts_and_delayeds_are_told_apart, agrees_with_the_reference, every_run_gives_the_same_bits,
+                         sums_that_are_too_large_are_refused, all_buffers_of_sums_are_used, bad_events_are_refused))

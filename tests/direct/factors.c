@@ -17,24 +17,17 @@ struct ring {
     double ring_gap_mm, face_share; /* gap between module rings; face / pitch, 0 = 1 */
 };
 
-static lr_scanner *make_ring(const struct ring *ring)
+static lr_lors *make_ring(const struct ring *ring)
 {
     const double side_mm = 2 * ring->radius_mm * tan(pi / ring->modules);
     const int crystals_u = (int)(side_mm / ring->pitch_mm + 0.5);
     const double pitch_mm[2] = {side_mm / crystals_u - 1e-9, ring->pitch_mm};
     const double face = ring->face_share > 0 ? ring->face_share : 1;
-    const lr_scanner_params params = {.name = "ring"};
-    const lr_ring described = {
-        .radius_mm = ring->radius_mm,
-        .modules = ring->modules,
-        .rings = ring->rings,
-        .ring_pitch_mm = ring->crystals_v * pitch_mm[1] + ring->ring_gap_mm,
-        .block_crystals = {&crystals_u, &ring->crystals_v},
-        .pitch_mm = {pitch_mm[0], pitch_mm[1]},
-        .face_mm = {face * pitch_mm[0], face * pitch_mm[1]},
-        .depth_mm = 10,
-    };
-    return keep(lr_scanner_create_ring(&params, &described));
+    return lors_from(
+        scanner_from("ring: {radius_mm: %.17g, modules: %d, rings: %d, ring_pitch_mm: %.17g}\nmodule: "
+                     "{crystals: [%d, %d], pitch_mm: [%.17g, %.17g], face_mm: [%.17g, %.17g], depth_mm: 10}",
+                     ring->radius_mm, ring->modules, ring->rings, ring->crystals_v * pitch_mm[1] + ring->ring_gap_mm,
+                     crystals_u, ring->crystals_v, pitch_mm[0], pitch_mm[1], face * pitch_mm[0], face * pitch_mm[1]));
 }
 
 static lr_histo_images *make(const lr_direct_factors_params *params)
@@ -60,8 +53,7 @@ static void axial_triangle(void **state)
 {
     const struct ring ring = {.radius_mm = 100, .pitch_mm = 1, .modules = 32, .rings = 1, .crystals_v = 100};
     const double acceptance_deg[2] = {10, 40};
-    lr_scanner *scanner = make_ring(&ring);
-    lr_lors *lors = keep(lr_lors_create(scanner, NULL));
+    lr_lors *lors = make_ring(&ring);
     const lr_grid grid = lr_grid_centred((const int[3]){1, 1, 61}, (const double[3]){2, 2, 2});
     for (int n = 0; n < 2; n++) {
         lr_histo_images *histo = make(&(lr_direct_factors_params){
@@ -84,15 +76,13 @@ static void axial_triangle(void **state)
 static void long_scanners_measure_all(void **state)
 {
     const struct ring ring = {.radius_mm = 100, .pitch_mm = 1, .modules = 32, .rings = 1, .crystals_v = 160};
-    lr_scanner *scanner = make_ring(&ring);
-    lr_lors *lors = keep(lr_lors_create(scanner, NULL));
+    lr_lors *lors = make_ring(&ring);
     const lr_grid grid = lr_grid_centred((const int[3]){7, 7, 5}, (const double[3]){4, 4, 4});
     const lr_view_set set = {5, 3, 24};
     lr_histo_images *histo = make(&(lr_direct_factors_params){.lors = lors, .grid = &grid, .set = set});
     const int64_t num_voxels = lr_grid_num_voxels(&grid);
     for (int tilt = 0; tilt < 3; tilt++) {
-        const double low = sin((16.0 * tilt - 24) * pi / 180);
-        const double high = sin((16.0 * tilt - 8) * pi / 180);
+        const double low = sin((16.0 * tilt - 24) * pi / 180), high = sin((16.0 * tilt - 8) * pi / 180);
         const double expected = 3 * (high - low) / (2 * sin(24 * pi / 180));
         for (int64_t v = 0; v < num_voxels; v++) {
             double mean = 0;
@@ -115,16 +105,12 @@ static void parts_multiply(void **state)
     double means[4];
     for (int n = 0; n < 4; n++) {
         ring.face_share = n == 1 ? 0.8 : 1;
-        lr_scanner *scanner = make_ring(&ring);
-        lr_lors *lors = keep(lr_lors_create(scanner, NULL));
-        float *efficiencies = kept_floats(scanner->num_crystals);
-        for (int c = 0; c < scanner->num_crystals; c++) efficiencies[c] = 0.7f;
-        lr_histo_images *histo = make(&(lr_direct_factors_params){.lors = lors,
-                                                                  .grid = &grid,
-                                                                  .set = {4, 1, 5},
-                                                                  .directions = 256,
-                                                                  .efficiencies = n == 2 ? efficiencies : NULL,
-                                                                  .mu = n == 3 ? &mu : NULL});
+        lr_lors *lors = make_ring(&ring);
+        float *efficiencies = kept_floats(lors->scanner->num_crystals);
+        for (int c = 0; c < lors->scanner->num_crystals; c++) efficiencies[c] = 0.7f;
+        lr_histo_images *histo =
+            make(&filled(lr_direct_factors_params, .lors = lors, .grid = &grid, .set = {4, 1, 5}, .directions = 256,
+                         .efficiencies = n == 2 ? efficiencies : NULL, .mu = n == 3 ? &mu : NULL));
         means[n] = mean_of_views(histo, lr_grid_num_voxels(&grid) / 2);
     }
     print_message("gaps %.4f, efficiencies %.4f, attenuation %.4f\n", means[1] / means[0], means[2] / means[0],
@@ -192,9 +178,7 @@ static lr_image *make_activity(const lr_grid *grid)
     const int size[3] = {grid->size[0] + 4, grid->size[1] + 4, grid->size[2] + 4};
     lr_grid wider = lr_grid_centred(size, grid->voxel_mm);
     for (int k = 0; k < 3; k++) wider.origin_mm[k] = grid->origin_mm[k] - 2 * grid->voxel_mm[k];
-    lr_image *activity = keep(lr_image_create(&wider, NULL));
-    for (int64_t v = 0; v < lr_grid_num_voxels(&wider); v++) activity->values[v] = 1;
-    return activity;
+    return kept_image(&wider, 1);
 }
 
 /* Two rings of modules with a gap between them, and efficiencies that differ by half: in each view and region, the
@@ -202,28 +186,24 @@ static lr_image *make_activity(const lr_grid *grid)
  * events are deposited. */
 static void pairs_follow_the_factors(void **state)
 {
-    const struct ring ring = {.radius_mm = 60,
-                              .pitch_mm = 1.3,
-                              .modules = 16,
-                              .rings = 2,
-                              .crystals_v = 14,
-                              .ring_gap_mm = 7.1,
-                              .face_share = 0.9};
-    lr_scanner *scanner = make_ring(&ring);
-    lr_lors *lors = keep(lr_lors_create(scanner, NULL));
+    lr_lors *lors = make_ring(&filled(struct ring, .radius_mm = 60, .pitch_mm = 1.3, .modules = 16, .rings = 2,
+                                      .crystals_v = 14, .ring_gap_mm = 7.1, .face_share = 0.9));
     lr_grid grid = lr_grid_centred((const int[3]){BLOCKS * BLOCK, BLOCKS * BLOCK, BLOCKS * BLOCK},
                                    (const double[3]){2.2, 2.2, 2.2});
     grid.origin_mm[2] += 3.31; /* avoids any accidental symmetry */
     grid.origin_mm[0] -= 1.17;
     const lr_view_set set = {6, 3, 18};
-    float *efficiencies = kept_floats(scanner->num_crystals);
-    for (int c = 0; c < scanner->num_crystals; c++)
-        efficiencies[c] = lr_scanner_module_of(scanner, c) % 3 == 0 ? 0.5f : 1;
+    float *efficiencies = kept_floats(lors->scanner->num_crystals);
+    for (int c = 0; c < lors->scanner->num_crystals; c++)
+        efficiencies[c] = lr_scanner_module_of(lors->scanner, c) % 3 == 0 ? 0.5f : 1;
     lr_image *activity = make_activity(&grid);
     lr_histo_images *factors = make(&(lr_direct_factors_params){
         .lors = lors, .grid = &grid, .set = set, .efficiencies = efficiencies, .directions = 128});
-    lr_deposit *deposit = keep(lr_deposit_create(&(lr_deposit_params){
-        .scanner = scanner, .grid = &grid, .set = set, .info = &(lr_events_info){.has_tof = true}, .backend = "cpu"}));
+    lr_deposit *deposit = keep(lr_deposit_create(&(lr_deposit_params){.scanner = lors->scanner,
+                                                                      .grid = &grid,
+                                                                      .set = set,
+                                                                      .info = &(lr_events_info){.has_tof = true},
+                                                                      .backend = "cpu"}));
     const lr_event_sink to = lr_deposit_sink(deposit);
     struct thinning *thinning = kept(1, sizeof(*thinning));
     *thinning = (struct thinning){.to = &to, .efficiencies = efficiencies};
@@ -252,9 +232,7 @@ static void pairs_follow_the_factors(void **state)
     }
     print_message("%d views and regions, %.0f counts each: chi squared %.1f, worst %.2f sigma\n", cells,
                   ratio * whole / cells, chi2, worst);
-    assert_true(cells > CELLS / 2);
-    assert_true(chi2 < cells + 3 * sqrt(2.0 * cells));
-    assert_true(worst < 4);
+    assert_all(cells > CELLS / 2, chi2 < cells + 3 * sqrt(2.0 * cells), worst < 4);
 }
 
 /* --- the rest --- */
@@ -262,8 +240,7 @@ static void pairs_follow_the_factors(void **state)
 static void threads_do_not_matter(void **state)
 {
     const struct ring ring = {.radius_mm = 60, .pitch_mm = 3, .modules = 16, .rings = 1, .crystals_v = 10};
-    lr_scanner *scanner = make_ring(&ring);
-    lr_lors *lors = keep(lr_lors_create(scanner, NULL));
+    lr_lors *lors = make_ring(&ring);
     const lr_grid grid = lr_grid_centred((const int[3]){9, 8, 7}, (const double[3]){4, 3, 2});
     lr_histo_images *histo[2];
     for (int n = 0; n < 2; n++) {
@@ -277,21 +254,16 @@ static void threads_do_not_matter(void **state)
 
 static bool stop(void *user, const char *what, double done, double total)
 {
-    (void)user;
-    (void)what;
-    (void)done;
-    (void)total;
     return false;
 }
 
 static void bad_input_is_refused(void **state)
 {
     const struct ring ring = {.radius_mm = 60, .pitch_mm = 3, .modules = 16, .rings = 1, .crystals_v = 4};
-    lr_scanner *scanner = make_ring(&ring);
-    lr_lors *lors = keep(lr_lors_create(scanner, NULL));
+    lr_lors *lors = make_ring(&ring);
     const lr_grid grid = lr_grid_centred((const int[3]){2, 2, 2}, (const double[3]){4, 4, 4});
     struct test_log log = TEST_LOG(log);
-    float *efficiencies = kept_floats(scanner->num_crystals);
+    float *efficiencies = kept_floats(lors->scanner->num_crystals);
     lr_direct_factors_params params = {.lors = lors, .grid = &grid, .log = &log.log};
     params.set.acceptance_deg = 90;
     assert_none(lr_direct_factors_create(&params), LR_USAGE, &log, "");

@@ -30,8 +30,7 @@ static lr_status take_view(void *user, const lr_histo_images *head, int view, co
 {
     struct scanned *scanned = user;
     const int64_t num_voxels = lr_grid_num_voxels(&scanned->histo->grid);
-    assert_int_equal(view, scanned->next++);
-    assert_int_equal(head->num_views, NUM_ANGLES);
+    assert_ints(view, scanned->next++, head->num_views, NUM_ANGLES);
     assert_true(head->views[view].azimuth_deg == case_views[view].azimuth_deg);
     assert_memory_equal(values, scanned->histo->values + view * num_voxels, (size_t)num_voxels * sizeof(float));
     return LR_OK;
@@ -48,8 +47,7 @@ static void files_read_back_the_same(void **state)
     assert_int_equal(again->num_views, NUM_ANGLES);
     for (int k = 0; k < 3; k++) {
         assert_int_equal(again->grid.size[k], grid->size[k]);
-        assert_true(again->grid.voxel_mm[k] == grid->voxel_mm[k]);
-        assert_true(again->grid.origin_mm[k] == grid->origin_mm[k]);
+        assert_all(again->grid.voxel_mm[k] == grid->voxel_mm[k], again->grid.origin_mm[k] == grid->origin_mm[k]);
     }
     for (int v = 0; v < NUM_ANGLES; v++) {
         assert_true(again->views[v].azimuth_deg == case_views[v].azimuth_deg);
@@ -67,10 +65,8 @@ static void cut_files_are_refused(void **state)
 {
     char path[64];
     uint64_t seed = 2;
-    lr_histo_images *histo = make(&seed);
-    assert_ok(lr_histo_images_write(path_of(path), histo, NULL));
-    FILE *file = fopen(path, "rb");
-    assert_non_null(file);
+    assert_ok(lr_histo_images_write(path_of(path), make(&seed), NULL));
+    FILE *file = non_null(fopen(path, "rb"));
     fseek(file, 0, SEEK_END);
     const long size = ftell(file);
     fclose(file);
@@ -87,12 +83,9 @@ static void other_grids_and_views_are_refused(void **state)
     uint64_t seed = 2;
     struct test_log *log = kept_log();
     lr_histo_images *histo = make(&seed);
-    lr_operator *direct = keep(lr_direct_create(&(lr_direct_params){.grid = &histo->grid,
-                                                                    .views = case_views,
-                                                                    .num_views = NUM_ANGLES,
-                                                                    .kernel = {.resolution = {.tof_ps = 150}},
-                                                                    .backend = "cpu",
-                                                                    .log = &log->log}));
+    lr_operator *direct = keep(
+        lr_direct_create(&filled(lr_direct_params, .grid = &histo->grid, .views = case_views, .num_views = NUM_ANGLES,
+                                 .kernel = {.resolution = {.tof_ps = 150}}, .backend = "cpu", .log = &log->log)));
     assert_ok(lr_histo_images_check(histo, direct, &log->log));
     histo->views[3].tilt_deg += 1;
     assert_fails(lr_histo_images_check(histo, direct, &log->log), LR_BAD_INPUT, log, "histo-image 3");

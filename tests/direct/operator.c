@@ -31,12 +31,9 @@ static int session_open(void **state)
     for (int k = 0; k < NUM_DATA; k++) /* many voxels without counts, as in a short scan */
         s.counts[k] = floorf(2.2f * s.counts[k]);
     const lr_lor_source factors = source_of_values(s.factors);
-    lr_direct_params params = {.grid = &grid,
-                               .views = views,
-                               .num_views = NUM_VIEWS,
-                               .kernel = {.resolution = case_resolution(6)},
-                               .backend = test_backend,
-                               .log = &s.log.log};
+    lr_direct_params params =
+        filled(lr_direct_params, .grid = &grid, .views = views, .num_views = NUM_VIEWS,
+               .kernel = {.resolution = case_resolution(6)}, .backend = test_backend, .log = &s.log.log);
     s.plain = kept_direct(params);
     params.factors = &factors;
     s.op = kept_direct(params);
@@ -49,18 +46,14 @@ static void it_says_what_it_is(void **state)
 {
     const lr_operator_info *info = lr_operator_get_info(s.op);
     assert_string_equal(info->backend, test_backend);
-    assert_int_equal(info->num_voxels, NUM_VOXELS);
-    assert_int_equal(info->num_lors, NUM_DATA);
-    assert_int_equal(info->lors->num_pairs, NUM_VIEWS);
+    assert_ints(info->num_voxels, NUM_VOXELS, info->num_lors, NUM_DATA, info->lors->num_pairs, NUM_VIEWS);
     assert_null(info->lors->scanner);
     const lr_direct_info *family = lr_direct_get_info(s.op);
-    assert_int_equal(family->num_views, NUM_VIEWS);
-    assert_int_equal(family->grid.size[1], NY);
+    assert_ints(family->num_views, NUM_VIEWS, family->grid.size[1], NY);
     assert_true(family->views[1].azimuth_deg == 60 && family->views[4].tilt_deg == 6);
     assert_int_equal(lr_lors_describe(info->lors, 2 * NUM_VOXELS + 5).module_i, 2);
     assert_int_equal(lr_lors_number(info->lors, 0, 1), -1);
-    assert_true(lr_lors_in_coincidence(info->lors, NUM_DATA - 1));
-    assert_false(lr_lors_in_coincidence(info->lors, NUM_DATA));
+    assert_all(lr_lors_in_coincidence(info->lors, NUM_DATA - 1), !lr_lors_in_coincidence(info->lors, NUM_DATA));
 }
 
 static void data_are_the_histo_images(void **state)
@@ -86,8 +79,7 @@ static lr_status check_row(void *user, const lr_row *row)
     struct column *column = user;
     float *found = kept_floats(NUM_DATA);
     for (int64_t k = 0; k < row->count; k++) {
-        assert_true(k == 0 || row->lor[k] > row->lor[k - 1]);
-        assert_true(row->probability[k] > 0);
+        assert_all(k == 0 || row->lor[k] > row->lor[k - 1], row->probability[k] > 0);
         found[row->lor[k]] = (float)row->probability[k];
     }
     assert_int_equal(row->row, column->row);
@@ -122,13 +114,8 @@ enum way { DENSE, SPARSE, WHOLE, NUM_WAYS };
 static lr_recon_params recon_params(lr_recon_algorithm algorithm, int subsets)
 {
     const bool is_ramla = algorithm == LR_ALGORITHM_RAMLA;
-    return (lr_recon_params){.op = s.op,
-                             .iterations = 3,
-                             .subsets = subsets,
-                             .algorithm = algorithm,
-                             .relaxation = is_ramla ? 0.6 : 0,
-                             .relaxation_fall = is_ramla ? 0.4 : 0,
-                             .log = &s.log.log};
+    return filled(lr_recon_params, .op = s.op, .iterations = 3, .subsets = subsets, .algorithm = algorithm,
+                  .relaxation = is_ramla ? 0.6 : 0, .relaxation_fall = is_ramla ? 0.4 : 0, .log = &s.log.log);
 }
 
 static void reconstruct(lr_recon_params params, enum way way, float *image)
@@ -136,16 +123,14 @@ static void reconstruct(lr_recon_params params, enum way way, float *image)
     const lr_lor_data dense = {.count = NUM_DATA, .values = s.counts};
     const lr_lor_data *data = way == SPARSE ? kept_sparse(&dense) : &dense;
     const lr_vector counts = lr_lor_data_vector(data), additive = lr_vector_of_floats(s.additive, NUM_DATA);
-    lr_vector x = lr_vector_of_floats(image, NUM_VOXELS);
     float ones[NUM_VOXELS];
     for (int v = 0; v < NUM_VOXELS; v++) ones[v] = 1.0f;
-    const lr_vector start = lr_vector_of_floats(ones, NUM_VOXELS);
-    params.initial = &start;
+    params.initial = vector_of(ones, NUM_VOXELS);
     params.data = &counts;
     params.data_lors = data->index;
     params.additive = &additive;
     params.without_fit = way == WHOLE;
-    assert_ok(lr_recon(&params, &x));
+    assert_ok(lr_recon(&params, vector_of(image, NUM_VOXELS)));
 }
 
 /* r = A^T (y / (A x + b)) and s = A^T 1 for some views, in double except for projections by compute. */
@@ -153,10 +138,9 @@ static void project_block(const lr_selection *part, const double *x, double *sum
 {
     const int64_t count = part->num_pairs * NUM_VOXELS;
     double *values = kept_doubles(count);
-    const lr_vector image = lr_vector_of_doubles(x, NUM_VOXELS);
     lr_vector data = lr_vector_of_doubles(values, count);
     lr_vector back[2] = {lr_vector_of_doubles(sums[0], NUM_VOXELS), lr_vector_of_doubles(sums[1], NUM_VOXELS)};
-    assert_ok(lr_operator_forward(s.op, part, &image, &data));
+    assert_ok(lr_operator_forward(s.op, part, vector_of(x, NUM_VOXELS), &data));
     for (int64_t k = 0; k < count; k++) {
         const int64_t at = lr_selection_lor(lr_operator_get_info(s.op)->lors, part, k);
         values[k] = (double)s.counts[at] / (values[k] + (double)s.additive[at]);

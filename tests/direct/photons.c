@@ -18,16 +18,6 @@ struct tally {
     lr_event first[8];
 };
 
-/* The middle of a crystal on the detection plane, where hits are placed. */
-static void end_of(const lr_scanner *scanner, int crystal, double centre_mm[3])
-{
-    const int m = lr_scanner_module_of(scanner, crystal);
-    const lr_module *module = &scanner->modules[m];
-    const int place = crystal - scanner->first_crystal[m], nu = module->crystals[0];
-    lr_module_crystal_centre(module, place % nu, place / nu, centre_mm);
-    vec_add_scaled(centre_mm, 0.5 * module->depth_mm - scanner->detection_depth_mm, module->normal, centre_mm);
-}
-
 static lr_status take(void *user, const lr_event *events, int64_t count)
 {
     struct tally *tally = user;
@@ -74,9 +64,8 @@ static void pairs_follow_the_matrix(void **state)
         lr_operator *op = keep(fixture_operator(&params));
         double *expected = kept_doubles(fixture.lors->count);
         struct tally tally = {
-            .fixture = &fixture, .point_mm = point_mm[0], .counts = fixture_doubles(fixture.lors->count)};
-        const lr_row_sink rows = {keep_row, expected};
-        assert_ok(lr_operator_point_rows(op, point_mm, 1, &rows));
+            .fixture = &fixture, .point_mm = point_mm[0], .counts = kept_doubles(fixture.lors->count)};
+        assert_ok(lr_operator_point_rows(op, point_mm, 1, &(lr_row_sink){keep_row, expected}));
         const lr_event_sink sink = {.take = take, .user = &tally};
         lr_events_info info;
         assert_ok(lr_events_from_activity(
@@ -98,12 +87,10 @@ static void pairs_follow_the_matrix(void **state)
         }
         print_message("%s: chi squared %.1f of %d LORs\n", fixture.name, chi2, (int)cells);
         assert_true(cells > 3 && chi2 < (double)cells + 5 * sqrt(2.0 * (double)cells));
-        const double sigma_mm = 200 * 0.299792458 / 2 / 2.3548200450309493;
-        const double mean_mm = tally.sum_mm / EVENTS;
+        const double sigma_mm = 200 * 0.299792458 / 2 / 2.3548200450309493, mean_mm = tally.sum_mm / EVENTS;
         /* lines to the middles of crystals miss the point by up to a crystal: half a millimetre here */
         assert_true(fabs(mean_mm) < 0.5);
         assert_close(sqrt(tally.square_mm2 / EVENTS - mean_mm * mean_mm), sigma_mm, 0.02);
-        free(tally.counts);
     }
 }
 
@@ -117,15 +104,11 @@ static void seeds_repeat(void **state)
     for (int64_t k = 0; k < lr_grid_num_voxels(&fixture.grid); k++) activity->values[k] = (float)(k % 5);
     for (int n = 0; n < 3; n++) {
         tallies[n] =
-            (struct tally){.fixture = &fixture, .point_mm = origin_mm, .counts = fixture_doubles(fixture.lors->count)};
-        const lr_event_sink sink = {.take = take, .user = &tallies[n]};
-        assert_ok(lr_events_from_activity(&(lr_photon_params){.lors = fixture.lors,
-                                                              .activity = activity,
-                                                              .count = n == 1 ? 3000 : 2000,
-                                                              .tof_resolution_ps = 200,
-                                                              .seed = n == 2 ? 2 : 1},
-                                          &sink, NULL));
-        free(tallies[n].counts);
+            (struct tally){.fixture = &fixture, .point_mm = origin_mm, .counts = kept_doubles(fixture.lors->count)};
+        assert_ok(lr_events_from_activity(&filled(lr_photon_params, .lors = fixture.lors, .activity = activity,
+                                                  .count = n == 1 ? 3000 : 2000, .tof_resolution_ps = 200,
+                                                  .seed = n == 2 ? 2 : 1),
+                                          &(lr_event_sink){.take = take, .user = &tallies[n]}, NULL));
     }
     int same = 0;
     for (int k = 0; k < 8; k++) {
@@ -147,7 +130,6 @@ struct spread {
 
 static double wider_outwards(const void *user, double distance_mm)
 {
-    (void)user;
     return 8 + 0.1 * distance_mm;
 }
 
@@ -183,22 +165,18 @@ static lr_status add_spread(void *user, const lr_event *events, int64_t count)
  * the same events. */
 static void blurred_lines_have_their_widths(void **state)
 {
-    lr_scanner *scanner = keep(lr_scanner_read("penn-labr3", NULL));
-    lr_lors *lors = keep(lr_lors_create(scanner, NULL));
+    lr_lors *lors = lors_from(lr_scanner_read("penn-labr3", NULL));
     lr_grid grid = lr_grid_centred((const int[3]){1, 1, 1}, (const double[3]){1e-3, 1e-3, 1e-3});
     lr_image *activity = keep(lr_image_create(&grid, NULL));
     activity->grid.origin_mm[0] = 100;
     activity->values[0] = 1;
     uint64_t hashes[2];
     for (int n = 0; n < 2; n++) {
-        struct spread spread = {.scanner = scanner, .point_mm = {100, 0, 0}};
+        struct spread spread = {.scanner = lors->scanner, .point_mm = {100, 0, 0}};
         const lr_event_sink sink = {.take = add_spread, .user = &spread};
-        const lr_photon_params params = {.lors = lors,
-                                         .activity = activity,
-                                         .count = 20000,
-                                         .seed = 4,
-                                         .blur = {.radial_mm = wider_outwards, .axial_mm = 7},
-                                         .threads = n == 0 ? 1 : 3};
+        const lr_photon_params params =
+            filled(lr_photon_params, .lors = lors, .activity = activity, .count = 20000, .seed = 4,
+                   .blur = {.radial_mm = wider_outwards, .axial_mm = 7}, .threads = n == 0 ? 1 : 3);
         assert_ok(lr_events_from_activity(&params, &sink, NULL));
         assert_int_equal(spread.events, 20000);
         for (int k = 0; k < 2; k++) {
@@ -247,8 +225,7 @@ static bool same_event(const lr_event *a, const lr_event *b)
 static void pairs_survive_by_the_factors(void **state)
 {
     struct fixture fixture = kept_fixture(FIXTURE_RING);
-    lr_image *activity = keep(lr_image_create(&fixture.grid, NULL));
-    for (int64_t k = 0; k < lr_grid_num_voxels(&fixture.grid); k++) activity->values[k] = 1;
+    lr_image *activity = kept_image(&fixture.grid, 1);
     const lr_grid grid = lr_grid_centred((const int[3]){4, 4, 4}, (const double[3]){7, 7, 7});
     lr_image *mu = keep(lr_image_create(&grid, NULL));
     const lr_photon_params params = {.lors = fixture.lors, .activity = activity, .tof_resolution_ps = 200, .seed = 17};
@@ -260,8 +237,7 @@ static void pairs_survive_by_the_factors(void **state)
     float *factors = kept_floats(fixture.lors->count);
     lr_attenuation *attenuation = keep(lr_attenuation_create(&(lr_attenuation_params){.lors = fixture.lors, .mu = mu}));
     const lr_lor_source source = lr_attenuation_source(attenuation);
-    const lr_lor_span span = {.count = fixture.lors->count};
-    assert_ok(source.get(source.user, &span, factors));
+    assert_ok(source.get(source.user, &(lr_lor_span){.count = fixture.lors->count}, factors));
 
     double *pairs = kept_doubles(fixture.lors->count), *seen = kept_doubles(fixture.lors->count);
     int64_t next = 0; /* index of the next survivor */
@@ -288,8 +264,7 @@ static void pairs_survive_by_the_factors(void **state)
     print_message("%d of %d survive, expected %.0f +- %.0f; chi squared %.1f of %d LORs with factors %.2f to %.2f\n",
                   (int)next, EVENTS, mean, sqrt(variance), chi2, (int)cells, least, most);
     assert_true(fabs((double)next - mean) < 5 * sqrt(variance));
-    assert_true(cells > 30 && chi2 < (double)cells + 5 * sqrt(2.0 * (double)cells));
-    assert_true(most - least > 0.1);
+    assert_all(cells > 30, most - least > 0.1, chi2 < (double)cells + 5 * sqrt(2.0 * (double)cells));
 
     struct test_log log = TEST_LOG(log);
     lr_photon_params negative = params;

@@ -30,14 +30,10 @@ static lr_operator *create(const char *backend, bool has_factors)
     const lr_view_set set = {3, 2, 12};
     lr_view views[NUM_VIEWS];
     for (int k = 0; k < NUM_VIEWS; k++) views[k] = lr_view_set_at(&set, k);
-    return kept_direct((lr_direct_params){.grid = &grid,
-                                          .views = views,
-                                          .num_views = NUM_VIEWS,
-                                          .kernel = {.resolution = case_resolution(6)},
-                                          .backend = backend,
-                                          .shared = s.shared.context != NULL ? &s.shared : NULL,
-                                          .factors = has_factors ? &fixture_factors : NULL,
-                                          .log = &s.log.log});
+    return kept_direct(filled(lr_direct_params, .grid = &grid, .views = views, .num_views = NUM_VIEWS,
+                              .kernel = {.resolution = case_resolution(6)}, .backend = backend,
+                              .shared = s.shared.context != NULL ? &s.shared : NULL,
+                              .factors = has_factors ? &fixture_factors : NULL, .log = &s.log.log));
 }
 
 static void session_open(bool has_factors)
@@ -67,16 +63,9 @@ static lr_vector make(int64_t count)
     return lr_vector_part(&whole, 5, count);
 }
 
-static void put(const float *values, lr_vector *vector)
-{
-    const lr_vector host = lr_vector_of_floats(values, vector->count);
-    assert_ok(lr_vector_copy(&host, vector));
-}
-
 static void get(const lr_vector *vector, float *values)
 {
-    lr_vector host = lr_vector_of_floats(values, vector->count);
-    assert_ok(lr_vector_copy(vector, &host));
+    assert_ok(lr_vector_copy(vector, vector_of(values, vector->count)));
 }
 
 /* --- projections --- */
@@ -87,19 +76,16 @@ static float x[NUM_VOXELS], y[NUM_DATA], on_host[NUM_DATA], there[NUM_DATA];
 static void places_may_differ(void **state)
 {
     session_open(false);
-    lr_vector image = make(NUM_VOXELS), values = make(NUM_DATA);
-    lr_vector host_image = lr_vector_of_floats(x, NUM_VOXELS);
+    lr_vector image = make(NUM_VOXELS), values = make(NUM_DATA), host_image = lr_vector_of_floats(x, NUM_VOXELS);
     lr_vector host_values = lr_vector_of_floats(there, NUM_DATA);
     fill(x, NUM_VOXELS);
-    put(x, &image);
-    assert_ok(array_forward(s.op, x, on_host));
-    assert_ok(lr_operator_forward(s.op, NULL, &image, &host_values));
+    assert_ok(lr_vector_copy(vector_of(x, image.count), &image));
+    assert_ok(array_forward(s.op, x, on_host), lr_operator_forward(s.op, NULL, &image, &host_values));
     assert_same(there, on_host, NUM_DATA);
     assert_ok(lr_operator_forward(s.op, NULL, &host_image, &values));
     get(&values, there);
     assert_same(there, on_host, NUM_DATA);
-    assert_ok(array_back(s.op, there, on_host));
-    assert_ok(lr_operator_back(s.op, NULL, &host_values, &image));
+    assert_ok(array_back(s.op, there, on_host), lr_operator_back(s.op, NULL, &host_values, &image));
     get(&image, y);
     assert_same(y, on_host, NUM_VOXELS);
     assert_ok(lr_operator_back(s.op, NULL, &values, &host_image));
@@ -131,20 +117,17 @@ static lr_status look(void *user, const lr_iteration *done)
  * the subset's values, in groups of threads. */
 static int64_t sums_bytes(int subsets)
 {
-    const int64_t longest = NUM_DATA / subsets;
-    const int64_t groups = (longest + LR_VECTOR_GROUP - 1) / LR_VECTOR_GROUP;
+    const int64_t longest = NUM_DATA / subsets, groups = (longest + LR_VECTOR_GROUP - 1) / LR_VECTOR_GROUP;
     return (int64_t)3 * subsets * 4 * groups * LR_VECTOR_NUM_SUMS * (int64_t)sizeof(double);
 }
 
 /* data_place: place of the counts y; NULL = the host. Returns the number of bytes copied to the device. */
 static int64_t reconstruct(lr_operator *op, lr_place *data_place, lr_recon_params params, float *image)
 {
-    const lr_vector host = lr_vector_of_floats(y, NUM_DATA);
     const lr_vector_params like = {.place = data_place, .name = "counts", .log = &s.log.log};
     lr_vector data;
-    assert_ok(lr_vector_bring(&host, &like, &data));
+    assert_ok(lr_vector_bring(vector_of(y, NUM_DATA), &like, &data));
     const lr_traffic before = lr_place_get_info(lr_operator_place(op)).traffic;
-    lr_vector to = lr_vector_of_floats(image, NUM_VOXELS);
     struct watch watch = {.place = lr_operator_place(op)};
     params.op = op;
     params.data = &data;
@@ -152,9 +135,8 @@ static int64_t reconstruct(lr_operator *op, lr_place *data_place, lr_recon_param
     params.iteration = look;
     params.user = &watch;
     params.log = &s.log.log;
-    assert_ok(lr_recon(&params, &to));
-    assert_int_equal(watch.iterations, 4);
-    assert_int_equal(watch.during.to_device, 0);
+    assert_ok(lr_recon(&params, vector_of(image, NUM_VOXELS)));
+    assert_ints(watch.iterations, 4, watch.during.to_device, 0);
     assert_true(watch.during.to_host <= (watch.place != NULL ? sums_bytes(params.subsets) : 0));
     assert_true(params.without_fit || watch.place == NULL || watch.during.to_host > 0);
     lr_vector_destroy(&data);
@@ -197,29 +179,24 @@ static void a_callers_buffer_is_the_image(void **state)
 {
     s = (struct session){.random = test_seed()};
     test_log_init(&s.log);
-    s.ctx = gl_context_create(&(struct gl_context_params){.log = &s.log.log});
-    assert_non_null(s.ctx);
+    s.ctx = non_null(gl_context_create(&(struct gl_context_params){.log = &s.log.log}));
     assert_ok(gl_context_make_current(s.ctx));
     assert_true(gl_context_share(&s.shared));
     s.op = create("compute", false);
     struct gl_buffer *buffer =
-        gl_buffer_create(s.ctx, &(struct gl_buffer_params){.label = "the caller's", .size_bytes = sizeof(x)});
-    assert_non_null(buffer);
+        non_null(gl_buffer_create(s.ctx, &(struct gl_buffer_params){.label = "the caller's", .size_bytes = sizeof(x)}));
     lr_vector_gl_buffer name = {.buffer = buffer->name, .after = glFenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0)};
     glFlush();
     lr_vector image;
     assert_ok(lr_vector_wrap_gl(
         &(lr_vector_params){.place = lr_operator_place(s.op), .count = NUM_VOXELS, .log = &s.log.log}, &name, &image));
     fill(y, NUM_DATA);
-    const lr_vector values = lr_vector_of_floats(y, NUM_DATA);
     void *done;
-    assert_ok(lr_operator_back(s.op, NULL, &values, &image));
-    assert_ok(lr_place_fence(image.place, &done));
+    assert_ok(lr_operator_back(s.op, NULL, vector_of(y, NUM_DATA), &image), lr_place_fence(image.place, &done));
     while (glClientWaitSync(done, 0, UINT64_C(1000000000)) == GL_TIMEOUT_EXPIRED) {
     }
     glDeleteSync(done);
-    assert_ok(gl_buffer_read(buffer, 0, sizeof(x), x));
-    assert_ok(array_back(s.op, y, there));
+    assert_ok(gl_buffer_read(buffer, 0, sizeof(x), x), array_back(s.op, y, there));
     assert_same(x, there, NUM_VOXELS);
     lr_vector_destroy(&image);
     gl_buffer_destroy(buffer);

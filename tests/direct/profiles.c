@@ -10,8 +10,7 @@ static const char *write_file(char path[64], const char *text)
 {
     snprintf(path, 64, "profiles-%d.yaml", (int)getpid());
     FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
+    assert_all(file != NULL, fputs(text, file) >= 0);
     assert_int_equal(fclose(file), 0);
     return path;
 }
@@ -23,10 +22,8 @@ static void files_are_read(void **state)
     write_file(path, "distance_mm: [0, 100]\nfirst_offset_mm: -2\noffset_step_mm: 2\n"
                      "profiles:\n  - [0, 1, 0]\n  - [0.5, 1, 0.25]\n");
     assert_ok(lr_radial_profiles_read(path, &profiles, NULL));
-    assert_int_equal(profiles.num_distances, 2);
-    assert_int_equal(profiles.num_offsets, 3);
-    assert_true(profiles.distance_mm[1] == 100 && profiles.first_offset_mm == -2);
-    assert_true(profiles.offset_step_mm == 2);
+    assert_ints(profiles.num_distances, 2, profiles.num_offsets, 3);
+    assert_all(profiles.distance_mm[1] == 100 && profiles.first_offset_mm == -2, profiles.offset_step_mm == 2);
     assert_true(profiles.values[1] == 1 && profiles.values[3] == 0.5 && profiles.values[5] == 0.25);
     lr_radial_profiles_finish(&profiles);
     unlink(path);
@@ -91,12 +88,9 @@ static void a_measured_gaussian_is_a_gaussian(void **state)
     static double values[2 * NUM];
     double distance_mm[2] = {0, 48};
     const double sigma_mm = 6 / 2.3548200450309493, step_mm = 6 * sigma_mm / (NUM - 1);
-    const lr_radial_profiles profiles = {.num_distances = 2,
-                                         .num_offsets = NUM,
-                                         .distance_mm = distance_mm,
-                                         .first_offset_mm = -3 * sigma_mm,
-                                         .offset_step_mm = step_mm,
-                                         .values = values};
+    const lr_radial_profiles profiles =
+        filled(lr_radial_profiles, .num_distances = 2, .num_offsets = NUM, .distance_mm = distance_mm,
+               .first_offset_mm = -3 * sigma_mm, .offset_step_mm = step_mm, .values = values);
     for (int k = 0; k < NUM; k++) {
         const double t = (k * step_mm - 3 * sigma_mm) / sigma_mm;
         values[k] = exp(-0.5 * t * t);

@@ -22,18 +22,6 @@ static double *random_image(int64_t count, uint64_t *seed)
 
 typedef void case_fn(const lr_grid *grid, const lr_view *view, const lr_direct_kernel *kernel);
 
-static void each_case(case_fn *check)
-{
-    const lr_grid grids[2] = {case_grid(), case_odd_grid()};
-    for (int v = 0; v < NUM_ANGLES; v++) {
-        for (int model = 0; model < NUM_MODELS; model++) {
-            const lr_direct_kernel kernel = {.resolution = case_resolution(model)};
-            check(&grids[(v + model) % 2], &case_views[v], &kernel);
-            destroy_kept_since(0);
-        }
-    }
-}
-
 /* --- laws --- */
 
 static void spread(const lr_direct_tables *tables, const double *image, double *histo)
@@ -67,8 +55,7 @@ static void check_projections(const lr_grid *grid, const lr_view *view, const lr
     lr_operator *direct = make(grid, view, kernel, test_backend), *reference = make(grid, view, kernel, "cpu");
     double *x = random_image(count, &seed), *y = random_image(count, &seed), *expected = kept_doubles(count);
     double *fx = random_image(count, &seed), *fty = random_image(count, &seed);
-    assert_ok(view_doubles(direct, true, 0, x, fx));
-    assert_ok(view_doubles(direct, false, 0, y, fty));
+    assert_ok(view_doubles(direct, true, 0, x, fx), view_doubles(direct, false, 0, y, fty));
     const double left = dot_product(fx, y, count), right = dot_product(x, fty, count);
     assert_true(fabs(left - right) < tolerance() * left); /* false if one of them is NaN */
     spread(kept_tables(grid, *view, kernel), x, expected);
@@ -79,7 +66,14 @@ static void check_projections(const lr_grid *grid, const lr_view *view, const lr
 
 static void projections_are_those_of_the_tables(void **state)
 {
-    each_case(check_projections);
+    const lr_grid grids[2] = {case_grid(), case_odd_grid()};
+    for (int v = 0; v < NUM_ANGLES; v++) {
+        for (int model = 0; model < NUM_MODELS; model++) {
+            check_projections(&grids[(v + model) % 2], &case_views[v],
+                              &(lr_direct_kernel){.resolution = case_resolution(model)});
+            destroy_kept_since(0);
+        }
+    }
 }
 
 /* Checks the transpose element by element, also at the borders: columns of F and F^T for corner and inner voxels. */
@@ -88,8 +82,7 @@ static void check_columns(const lr_grid *grid, const lr_view *view, const lr_dir
     const int64_t count = lr_grid_num_voxels(grid);
     static const int places[3][3] = {{0, 0, 0}, {23, 2, 10}, {9, 12, 5}};
     lr_operator *direct = make(grid, view, kernel, test_backend);
-    double *unit = kept_doubles(count), *column = kept_doubles(count);
-    double *row = kept_doubles(count);
+    double *unit = kept_doubles(count), *column = kept_doubles(count), *row = kept_doubles(count);
     for (int p = 0; p < 3; p++) {
         const int64_t v = places[p][0] + 24 * (places[p][1] + 22 * (int64_t)places[p][2]);
         memset(unit, 0, (size_t)count * sizeof(*unit));
@@ -169,12 +162,9 @@ static void project_point(const lr_view *view, const lr_direct_kernel *kernel, s
 static void variant_kernels_spread_evenly_and_collect_unevenly(void **state)
 {
     for (int v = 0; v < 4; v++) {
-        const lr_direct_kernel kernel = {.resolution = {.tof_ps = 150,
-                                                        .model = LR_RADIAL_LINEAR,
-                                                        .radial_mm = 6,
-                                                        .radial_edge_mm = 30,
-                                                        .edge_mm = 98,
-                                                        .axial_mm = 5}};
+        const lr_direct_kernel kernel = {.resolution = filled(lr_resolution, .tof_ps = 150, .model = LR_RADIAL_LINEAR,
+                                                              .radial_mm = 6, .radial_edge_mm = 30, .edge_mm = 98,
+                                                              .axial_mm = 5)};
         struct moments forward, back;
         project_point(&case_views[v], &kernel, &forward, &back);
         assert_close(forward.sum, 1.0, 1e-6);
@@ -191,8 +181,7 @@ static void asymmetric_kernels_point_inwards_and_outwards(void **state)
         struct moments forward, back;
         project_point(&case_views[v], &kernel, &forward, &back);
         assert_close(forward.sum, 1.0, 1e-6);
-        assert_true(forward.mean_mm < -1 && forward.third < -0.1);
-        assert_true(back.mean_mm > 1 && back.third > 0.1);
+        assert_all(back.mean_mm > 1 && back.third > 0.1, forward.mean_mm < -1 && forward.third < -0.1);
     }
 }
 
@@ -203,12 +192,9 @@ static void bad_calls_are_refused(void **state)
     const lr_grid grid = case_grid();
     const int64_t count = lr_grid_num_voxels(&grid);
     struct test_log *log = kept_log();
-    lr_direct_params params = {.grid = &grid,
-                               .views = case_views,
-                               .num_views = 2,
-                               .kernel = {.resolution = case_resolution(0)},
-                               .backend = test_backend,
-                               .log = &log->log};
+    lr_direct_params params =
+        filled(lr_direct_params, .grid = &grid, .views = case_views, .num_views = 2,
+               .kernel = {.resolution = case_resolution(0)}, .backend = test_backend, .log = &log->log);
     lr_operator *direct = keep(lr_direct_create(&params));
     float *image = kept_floats(count), *out = kept_floats(count);
     assert_int_equal(view_floats(direct, true, 2, image, out), LR_USAGE);

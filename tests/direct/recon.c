@@ -26,13 +26,9 @@ static lr_operator *make_some(struct scene *scene, const char *name, int first, 
 {
     const lr_lor_source factors = source_of_values(scene->factors[first]);
     test_log_init(&said);
-    return kept_direct((lr_direct_params){.grid = &scene->grid,
-                                          .views = scene->views + first,
-                                          .num_views = num_views,
-                                          .kernel = {.resolution = case_resolution(4)},
-                                          .backend = name,
-                                          .factors = scene->corrected ? &factors : NULL,
-                                          .log = &said.log});
+    return kept_direct(filled(lr_direct_params, .grid = &scene->grid, .views = scene->views + first,
+                              .num_views = num_views, .kernel = {.resolution = case_resolution(4)}, .backend = name,
+                              .factors = scene->corrected ? &factors : NULL, .log = &said.log));
 }
 
 static lr_operator *make(struct scene *scene, const char *name)
@@ -79,22 +75,15 @@ static const lr_recon_algorithm rules[2] = {LR_ALGORITHM_RAMLA, LR_ALGORITHM_OSE
 static lr_recon_params recon_params(struct scene *scene, int rule, int views_per_block)
 {
     for (int k = 0; k < VIEWS; k++) scene->subset_of[scene->order[k]] = k / views_per_block;
-    return (lr_recon_params){.op = scene->op,
-                             .data = &scene->counts_data,
-                             .additive = scene->corrected ? &scene->additive_data : NULL,
-                             .algorithm = rules[rule],
-                             .subsets = (VIEWS - 1) / views_per_block + 1,
-                             .subset_of = scene->subset_of,
-                             .initial = &scene->initial_image,
-                             .iterations = 1,
-                             .without_fit = true,
-                             .log = &said.log};
+    return filled(lr_recon_params, .op = scene->op, .data = &scene->counts_data,
+                  .additive = scene->corrected ? &scene->additive_data : NULL, .algorithm = rules[rule],
+                  .subsets = (VIEWS - 1) / views_per_block + 1, .subset_of = scene->subset_of,
+                  .initial = &scene->initial_image, .iterations = 1, .without_fit = true, .log = &said.log);
 }
 
 static lr_status run(const lr_recon_params *params, float *image)
 {
-    lr_vector x = lr_vector_of_floats(image, VOXELS);
-    return lr_recon(params, &x);
+    return lr_recon(params, vector_of(image, VOXELS));
 }
 
 /* The truth explains the data, so no update changes it, with all corrections. */
@@ -199,32 +188,23 @@ static void ramla_is_its_formula(void **state)
     static float expected[VOXELS], ones[VOXELS];
     struct scene *scene = make_scene(true);
     const int view = 5; /* this view has both corrections */
-    lr_operator *reference = make_some(scene, "cpu", view, 1);
-    lr_operator *op = make_some(scene, test_backend, view, 1);
+    lr_operator *reference = make_some(scene, "cpu", view, 1), *op = make_some(scene, test_backend, view, 1);
     double most = 0;
     for (int k = 0; k < VOXELS; k++) {
         x[k] = histo[k] = 1;
         ones[k] = 1;
     }
-    assert_ok(array_back_f64(reference, histo, sensitivity));
-    assert_ok(array_forward_f64(reference, x, histo));
+    assert_ok(array_back_f64(reference, histo, sensitivity), array_forward_f64(reference, x, histo));
     for (int k = 0; k < VOXELS; k++) {
         most = fmax(most, sensitivity[k]);
         histo[k] = (double)scene->counts[view][k] / (histo[k] + (double)scene->additive[view][k]);
     }
     assert_ok(array_back_f64(reference, histo, back));
     for (int k = 0; k < VOXELS; k++) expected[k] = (float)(1 + 0.7 / most * (back[k] - sensitivity[k]));
-    const lr_vector counts = lr_vector_of_floats(scene->counts[view], VOXELS);
     const lr_vector additive = lr_vector_of_floats(scene->additive[view], VOXELS);
-    const lr_vector start = lr_vector_of_floats(ones, VOXELS);
-    lr_recon_params params = {.op = op,
-                              .data = &counts,
-                              .additive = &additive,
-                              .initial = &start,
-                              .iterations = 1,
-                              .algorithm = LR_ALGORITHM_RAMLA,
-                              .relaxation = 0.7,
-                              .log = &said.log};
+    lr_recon_params params = filled(lr_recon_params, .op = op, .data = vector_of(scene->counts[view], VOXELS),
+                                    .additive = &additive, .initial = vector_of(ones, VOXELS), .iterations = 1,
+                                    .algorithm = LR_ALGORITHM_RAMLA, .relaxation = 0.7, .log = &said.log);
     for (int whole = 0; whole < 2; whole++) {
         params.without_fit = whole != 0;
         assert_ok(run(&params, scene->image));
@@ -278,32 +258,20 @@ static void the_default_suits_many_subsets(void **state)
     test_log_init(&said);
     lr_view_set_complete(&(lr_view_set){.azimuths = 20, .tilts = 3}, &set, NULL);
     for (int v = 0; v < MANY_VIEWS; v++) views[v] = lr_view_set_at(&set, v);
-    lr_operator *op =
-        kept_direct((lr_direct_params){.grid = &grid,
-                                       .views = views,
-                                       .num_views = MANY_VIEWS,
-                                       .kernel = {.resolution = {.tof_ps = 200, .radial_mm = 5, .axial_mm = 5}},
-                                       .backend = "cpu",
-                                       .log = &said.log});
+    lr_operator *op = kept_direct(filled(lr_direct_params, .grid = &grid, .views = views, .num_views = MANY_VIEWS,
+                                         .kernel = {.resolution = {.tof_ps = 200, .radial_mm = 5, .axial_mm = 5}},
+                                         .backend = "cpu", .log = &said.log));
     for (int k = 0; k < FEW_VOXELS; k++) {
         const int x = k % 20 - 10, y = k / 20 % 20 - 10;
         image[k] = x * x + y * y < 64 ? 0.1f : 0;
     }
-    assert_ok(array_forward(op, image, counts));
-    assert_ok(lr_poisson(counts, MANY_VIEWS * FEW_VOXELS, test_seed(), NULL));
+    assert_ok(array_forward(op, image, counts), lr_poisson(counts, MANY_VIEWS * FEW_VOXELS, test_seed(), NULL));
     const lr_vector data = lr_vector_of_floats(counts, MANY_VIEWS * FEW_VOXELS);
     for (int k = 0; k < 2; k++) {
-        lr_vector x = lr_vector_of_floats(image, FEW_VOXELS);
-        assert_ok(lr_recon(&(lr_recon_params){.op = op,
-                                              .data = &data,
-                                              .iterations = 4,
-                                              .subsets = MANY_VIEWS,
-                                              .algorithm = LR_ALGORITHM_RAMLA,
-                                              .relaxation = k,
-                                              .iteration = keep_pass,
-                                              .user = &passes[k],
-                                              .log = &said.log},
-                           &x));
+        assert_ok(lr_recon(&filled(lr_recon_params, .op = op, .data = &data, .iterations = 4, .subsets = MANY_VIEWS,
+                                   .algorithm = LR_ALGORITHM_RAMLA, .relaxation = k, .iteration = keep_pass,
+                                   .user = &passes[k], .log = &said.log),
+                           vector_of(image, FEW_VOXELS)));
         for (int n = 0; n < 4; n++)
             print_message("relaxation %d, pass %d: %.8g\n", k, n + 1, passes[k].log_likelihood[n]);
     }
@@ -404,8 +372,7 @@ static void bad_data_are_refused(void **state)
                  {"an initial image", &scene->initial[5], -1, 1, ""}};
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         print_message("%s\n", cases[k].name);
-        *cases[k].number = cases[k].bad;
-        check_refused(scene, &params, LR_BAD_INPUT, cases[k].words);
+        spoilt(*cases[k].number = cases[k].bad, check_refused(scene, &params, LR_BAD_INPUT, cases[k].words));
         *cases[k].number = cases[k].good;
     }
     assert_ok(run(&params, scene->image));
@@ -427,27 +394,23 @@ static void bad_calls_are_refused(void **state)
 {
     struct scene *scene = make_scene(false);
     lr_recon_params params = recon_params(scene, 0, 1);
-    params.subsets = VIEWS + 1;
-    check_refused(scene, &params, LR_USAGE, "");
+    spoilt(params.subsets = VIEWS + 1, check_refused(scene, &params, LR_USAGE, ""));
     params = recon_params(scene, 0, 1);
-    scene->subset_of[2] = VIEWS;
-    check_refused(scene, &params, LR_USAGE, "");
+    spoilt(scene->subset_of[2] = VIEWS, check_refused(scene, &params, LR_USAGE, ""));
     scene->subset_of[2] = scene->subset_of[3]; /* now one subset is empty */
     check_refused(scene, &params, LR_USAGE, "no pair belongs to subset");
     params = recon_params(scene, 0, 1);
-    params.relaxation = -1;
-    check_refused(scene, &params, LR_USAGE, "");
+    spoilt(params.relaxation = -1, check_refused(scene, &params, LR_USAGE, ""));
 }
 
 static void what_cannot_be_timed_is_refused(void **state)
 {
     struct scene *scene = make_scene(false);
     const int view = 3, wrong = VIEWS;
-    const lr_vector x = lr_vector_of_floats(scene->truth, VOXELS);
     lr_direct_timing timing;
     lr_direct_task task = {.views = &view, .num_views = 1};
     assert_fails(lr_direct_time(scene->op, &task, &timing), LR_USAGE, &said, "no image has been given");
-    task.image = &x;
+    task.image = vector_of(scene->truth, VOXELS);
     for (int work = LR_DIRECT_WORK_FORWARD; work <= LR_DIRECT_WORK_READING; work++) {
         task.work = (lr_direct_work)work;
         assert_ok(lr_direct_time(scene->op, &task, &timing));

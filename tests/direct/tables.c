@@ -6,12 +6,6 @@
 
 #include "base/vec.h"
 
-/* The clinical case of paper 1: 144 x 144 x 48 voxels of 4 mm, 400 ps, 5.8 mm. */
-static lr_grid clinical_grid(void)
-{
-    return lr_grid_centred((const int[3]){144, 144, 48}, (const double[3]){4, 4, 4});
-}
-
 static void identifiers_are_intervals_of_the_distance(void **state)
 {
     const lr_grid grid = case_grid();
@@ -27,10 +21,8 @@ static void identifiers_are_intervals_of_the_distance(void **state)
                 double at[3];
                 lr_grid_voxel_centre(&grid, row, at);
                 const double radial_mm = at[0] * axes[1][0] + at[1] * axes[1][1];
-                const int a = lr_direct_tables_map(tables)[row];
-                const int identifier = a % info->num_identifiers;
-                assert_true(info->epsilon_mm == 2.0);
-                assert_true(2.0 * identifier <= fabs(radial_mm) + 1e-6);
+                const int a = lr_direct_tables_map(tables)[row], identifier = a % info->num_identifiers;
+                assert_all(info->epsilon_mm == 2.0, 2.0 * identifier <= fabs(radial_mm) + 1e-6);
                 assert_true(fabs(radial_mm) < 2.0 * (identifier + 1));
                 if (a >= info->num_identifiers)
                     assert_true(model >= 5 && radial_mm < 0);
@@ -65,9 +57,7 @@ static void offsets_fill_the_ellipsoid(void **state)
             }
             if (sum <= 8.7) {
                 assert_true(next < info->num_offsets);
-                assert_int_equal(offsets[next][0], x);
-                assert_int_equal(offsets[next][1], y);
-                assert_int_equal(offsets[next][2], z);
+                assert_ints(offsets[next][0], x, offsets[next][1], y, offsets[next][2], z);
                 assert_int_equal(offsets[info->num_offsets - 1 - next][0], -x);
                 assert_int_equal(offsets[info->num_offsets - 1 - next][1], -y);
                 assert_int_equal(offsets[info->num_offsets - 1 - next][2], -z);
@@ -89,8 +79,7 @@ static int64_t count_within(const lr_direct_tables *tables)
     for (int y = -half[1] - 1; y <= half[1] + 1; y++) {
         for (int x = -half[0] - 1; x <= half[0] + 1; x++) {
             for (int z = -half[2] - 1; z <= half[2] + 1; z++) {
-                const double *mm = info->grid.voxel_mm;
-                const double d[3] = {x * mm[0], y * mm[1], z * mm[2]};
+                const double *mm = info->grid.voxel_mm, d[3] = {x * mm[0], y * mm[1], z * mm[2]};
                 double sum = 0;
                 for (int i = 0; i < 3; i++) {
                     const double part = vec_dot(d, axes[i]) / info->sigma_mm[i];
@@ -136,7 +125,7 @@ static void offsets_fill_any_ellipsoid(void **state)
  * count. Paper 2 states at most 29 x 5 x 3. */
 static void sizes_are_those_of_the_papers(void **state)
 {
-    const lr_grid grid = clinical_grid();
+    const lr_grid grid = lr_grid_centred((const int[3]){144, 144, 48}, (const double[3]){4, 4, 4});
     lr_direct_kernel kernel = {.resolution = {.tof_ps = 400}};
     lr_direct_tables *tables = kept_tables(&grid, (lr_view){30, 0}, &kernel);
     assert_int_equal(lr_direct_tables_get_info(tables)->num_offsets, 265);
@@ -189,26 +178,23 @@ static void models_have_the_widths_of_the_paper(void **state)
     static const struct {
         lr_resolution resolution;
         double distance_mm, width_mm;
-    } cases[] = {
-        {{0}, 200, 5.8},
-        {{.model = LR_RADIAL_VARIANT1}, 0, 4.8},
-        {{.model = LR_RADIAL_VARIANT1}, 75, 5.8},
-        {{.model = LR_RADIAL_VARIANT1}, 288, 10},
-        {{.model = LR_RADIAL_VARIANT1}, (75 + 288) / 2.0, 7.9},
-        {{.model = LR_RADIAL_VARIANT2}, 0, 5.8},
-        {{.model = LR_RADIAL_VARIANT2}, 144, 8.9},
-        {{.model = LR_RADIAL_VARIANT2}, 288, 12},
-        {{.model = LR_RADIAL_VARIANT2}, 400, 12},
-        {{.model = LR_RADIAL_VARIANT3}, 0, 5.8},
-        {{.model = LR_RADIAL_VARIANT3}, 288, 11.17},
-        {{.model = LR_RADIAL_VARIANT2, .edge_mm = 100}, 50, 8.9},
-    };
+    } cases[] = {{{0}, 200, 5.8},
+                 {{.model = LR_RADIAL_VARIANT1}, 0, 4.8},
+                 {{.model = LR_RADIAL_VARIANT1}, 75, 5.8},
+                 {{.model = LR_RADIAL_VARIANT1}, 288, 10},
+                 {{.model = LR_RADIAL_VARIANT1}, (75 + 288) / 2.0, 7.9},
+                 {{.model = LR_RADIAL_VARIANT2}, 0, 5.8},
+                 {{.model = LR_RADIAL_VARIANT2}, 144, 8.9},
+                 {{.model = LR_RADIAL_VARIANT2}, 288, 12},
+                 {{.model = LR_RADIAL_VARIANT2}, 400, 12},
+                 {{.model = LR_RADIAL_VARIANT3}, 0, 5.8},
+                 {{.model = LR_RADIAL_VARIANT3}, 288, 11.17},
+                 {{.model = LR_RADIAL_VARIANT2, .edge_mm = 100}, 50, 8.9}};
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         print_message("model %d at %g mm\n", (int)cases[k].resolution.model, cases[k].distance_mm);
         assert_close(lr_resolution_radial_mm(&cases[k].resolution, cases[k].distance_mm), cases[k].width_mm, 1e-14);
     }
-    const lr_resolution three = {.model = LR_RADIAL_VARIANT3};
-    assert_true(lr_resolution_radial_mm(&three, 144) < (5.8 + 11.17) / 2);
+    assert_true(lr_resolution_radial_mm(&(lr_resolution){.model = LR_RADIAL_VARIANT3}, 144) < (5.8 + 11.17) / 2);
     assert_close(lr_tof_mm(400), 59.9584916, 1e-12);
 }
 
@@ -217,10 +203,8 @@ static void models_have_the_widths_of_the_paper(void **state)
 static void supports_hold_what_they_should(void **state)
 {
     const lr_grid grid = lr_grid_centred((const int[3]){33, 33, 33}, (const double[3]){1.5, 1.5, 1.5});
-    const double width_mm = 150 * 0.299792458 / 2 / 2.8;
-    const double sigma_mm = width_mm / 2.3548200450309493;
-    const double pi = 3.14159265358979323846;
-    const double peak = pow(1.5 / (sqrt(2 * pi) * sigma_mm), 3);
+    const double width_mm = 150 * 0.299792458 / 2 / 2.8, sigma_mm = width_mm / 2.3548200450309493;
+    const double pi = 3.14159265358979323846, peak = pow(1.5 / (sqrt(2 * pi) * sigma_mm), 3);
     const double held[2] = {0.9707, 0.99999};
     for (int k = 0; k < 2; k++) {
         const lr_direct_kernel kernel = {
@@ -258,8 +242,7 @@ static void asymmetric_kernels_lean_towards_the_axis(void **state)
         lr_direct_tables *tables = kept_tables(&grid, case_views[v], &kernel);
         const lr_direct_tables_info *info = lr_direct_tables_get_info(tables);
         assert_int_equal(info->num_kernels, 2 * info->num_identifiers);
-        const double outer = radial_mean_mm(tables, 5);
-        const double inner = radial_mean_mm(tables, info->num_identifiers + 5);
+        const double outer = radial_mean_mm(tables, 5), inner = radial_mean_mm(tables, info->num_identifiers + 5);
         assert_true(fabs(outer + inner) < 1e-9);
         assert_close(outer, -0.5 * 14 / 2.3548200450309493, 0.03);
     }
@@ -282,18 +265,16 @@ static void nonsense_is_refused(void **state)
     static const struct {
         lr_direct_kernel kernel;
         const char *words;
-    } cases[] = {
-        {{.resolution = {.tof_ps = 0}}, "time resolution"},
-        {{.resolution = {.tof_ps = NAN}}, "time resolution"},
-        {{.resolution = {.tof_ps = 150, .radial_mm = -1}}, "radial width"},
-        {{.resolution = {.tof_ps = 150, .axial_mm = -1}}, "axial width"},
-        {{.resolution = {.tof_ps = 150, .model = LR_RADIAL_LINEAR}}, "at the edge"},
-        {{.resolution = {.tof_ps = 150, .model = LR_RADIAL_MEASURED}}, "measured"},
-        {{.resolution = {.tof_ps = 150}, .support = -9}, "support"},
-        {{.resolution = {.tof_ps = 150}, .epsilon_mm = 1e-4}, "epsilon"},
-        {{.resolution = {.tof_ps = 600}}, "voxels long along x and the grid has 24"},
-        {{.resolution = {.tof_ps = 150, .axial_mm = 30}}, "along z and the grid has 11"},
-    };
+    } cases[] = {{{.resolution = {.tof_ps = 0}}, "time resolution"},
+                 {{.resolution = {.tof_ps = NAN}}, "time resolution"},
+                 {{.resolution = {.tof_ps = 150, .radial_mm = -1}}, "radial width"},
+                 {{.resolution = {.tof_ps = 150, .axial_mm = -1}}, "axial width"},
+                 {{.resolution = {.tof_ps = 150, .model = LR_RADIAL_LINEAR}}, "at the edge"},
+                 {{.resolution = {.tof_ps = 150, .model = LR_RADIAL_MEASURED}}, "measured"},
+                 {{.resolution = {.tof_ps = 150}, .support = -9}, "support"},
+                 {{.resolution = {.tof_ps = 150}, .epsilon_mm = 1e-4}, "epsilon"},
+                 {{.resolution = {.tof_ps = 600}}, "voxels long along x and the grid has 24"},
+                 {{.resolution = {.tof_ps = 150, .axial_mm = 30}}, "along z and the grid has 11"}};
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++)
         refuse(&cases[k].kernel, (lr_view){0, 0}, cases[k].words);
     refuse(&good, (lr_view){0, 90}, "tilt of 90");

@@ -38,14 +38,8 @@ static void convolves_cyclically(void **state)
     fill(kernel, COUNT, 1);
     fill(image, COUNT, 2);
     for (int volumes = 1; volumes <= 3; volumes += 2) {
-        const struct fft_job job = {.size = {NX, NY, NZ},
-                                    .volumes = volumes,
-                                    .kernel = kernel,
-                                    .image = image,
-                                    .threads = 2,
-                                    .repeat = 3,
-                                    .seconds = 1,
-                                    .log = &log.log};
+        const struct fft_job job = filled(struct fft_job, .size = {NX, NY, NZ}, .volumes = volumes, .kernel = kernel,
+                                          .image = image, .threads = 2, .repeat = 3, .seconds = 1, .log = &log.log);
         memset(out, 0, sizeof(out));
         if (library->convolve(&job, out, &timing, name) != LR_OK) fail_msg("%s", log.error);
         for (int k = 0; k < COUNT; k++)
@@ -67,20 +61,14 @@ static lr_status compare(const lr_resolution *resolution, bool is_padded, struct
     lr_operator *direct = kept_direct(
         (lr_direct_params){.grid = &grid, .views = &case_views[5], .num_views = 1, .kernel = kernel, .backend = "cpu"});
     const int64_t count = lr_operator_get_info(direct)->num_voxels;
-    float *image = kept_floats(count);
-    float *projected = kept_floats(count);
+    float *image = kept_floats(count), *projected = kept_floats(count);
     fill(image, count, 3);
     assert_ok(view_floats(direct, true, 0, image, projected));
-    const lr_status status = fft_compare(library,
-                                         &(struct fft_case){.tables = tables,
-                                                            .image = image,
-                                                            .projected = projected,
-                                                            .volumes = 3,
-                                                            .threads = 2,
-                                                            .repeat = 1,
-                                                            .seconds = 1,
-                                                            .log = &log->log},
-                                         is_padded, found);
+    const lr_status status =
+        fft_compare(library,
+                    &filled(struct fft_case, .tables = tables, .image = image, .projected = projected, .volumes = 3,
+                            .threads = 2, .repeat = 1, .seconds = 1, .log = &log->log),
+                    is_padded, found);
     return status;
 }
 
@@ -119,9 +107,6 @@ int main(int argc, char **argv)
         return 77;
     }
     const struct CMUnitTest tests[] = {
-        CASE(convolves_cyclically),
-        CASE(is_the_projection_where_ends_do_not_meet),
-        CASE(kernels_that_vary_are_refused),
-    };
+        EACH(CASE, convolves_cyclically, is_the_projection_where_ends_do_not_meet, kernels_that_vary_are_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

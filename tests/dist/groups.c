@@ -35,11 +35,10 @@ static void check_group(const lr_comm_params *params, int step)
     lr_comm *comm = lr_comm_open(params);
     const lr_comm_info info = lr_comm_get_info(comm);
     double number = rank, expected = 0;
-    lr_vector vector = lr_vector_of_doubles(&number, 1);
     for (int k = rank % step; k < size; k += step) expected += k;
     expect(comm != NULL && info.rank == rank / step, "the rank in the group");
     expect(info.size == (size - rank % step + step - 1) / step, "the size of the group");
-    expect(lr_comm_sum(comm, &vector) == LR_OK && number == expected, "the sum over the group");
+    expect(lr_comm_sum(comm, vector_of(&number, 1)) == LR_OK && number == expected, "the sum over the group");
     expect(lr_comm_barrier(comm) == LR_OK, "the barrier");
     lr_comm_close(comm);
 }
@@ -66,24 +65,22 @@ static const struct mistake {
     enum by by;
     enum what what;
     const char *sentence;
-} wrong[] = {
-    {RECON, NO_OPERATOR, "needs an operator"},
-    {RECON, NO_DATA, "needs an operator, data"},
-    {RECON, NO_IMAGE, "an image to go to"},
-    {RECON, NEGATIVE_ITERATIONS, "-1 iterations"},
-    {RECON, OTHER_ITERATIONS, "another reconstruction than that of rank 0"},
-    {RECON, OTHER_ALGORITHM, "another reconstruction than that of rank 0"},
-    {RECON, NO_ALGORITHM, "algorithm 99 does not exist"},
-    {RECON, A_PRIOR, "a prior belongs to BSREM"},
-    {RECON, OTHER_SIZE, "values"},
-    {RECON, NEGATIVE_COUNTS, "is -1"},
-    {RECON, NO_SUBSET, "subset"},
-    {OSEM, OTHER_ALGORITHM, "OSEM is asked for algorithm"},
-    {DISTRIBUTED, NO_DATA, "data"},
-    {DISTRIBUTED, A_PRIOR, "nor a prior"},
-    {COMPOSED, NO_OPERATOR, "operator"},
-    {COMPOSED, NEGATIVE_COUNTS, "is -1"},
-};
+} wrong[] = {{RECON, NO_OPERATOR, "needs an operator"},
+             {RECON, NO_DATA, "needs an operator, data"},
+             {RECON, NO_IMAGE, "an image to go to"},
+             {RECON, NEGATIVE_ITERATIONS, "-1 iterations"},
+             {RECON, OTHER_ITERATIONS, "another reconstruction than that of rank 0"},
+             {RECON, OTHER_ALGORITHM, "another reconstruction than that of rank 0"},
+             {RECON, NO_ALGORITHM, "algorithm 99 does not exist"},
+             {RECON, A_PRIOR, "a prior belongs to BSREM"},
+             {RECON, OTHER_SIZE, "values"},
+             {RECON, NEGATIVE_COUNTS, "is -1"},
+             {RECON, NO_SUBSET, "subset"},
+             {OSEM, OTHER_ALGORITHM, "OSEM is asked for algorithm"},
+             {DISTRIBUTED, NO_DATA, "data"},
+             {DISTRIBUTED, A_PRIOR, "nor a prior"},
+             {COMPOSED, NO_OPERATOR, "operator"},
+             {COMPOSED, NEGATIVE_COUNTS, "is -1"}};
 
 static void check_mistake(const struct mistake *mistake, lr_operator *op)
 {
@@ -131,14 +128,6 @@ static void check_mistake(const struct mistake *mistake, lr_operator *op)
     free(image);
 }
 
-/* One rank fails while the other ranks have succeeded and close the communicator. */
-static void check_closing(void)
-{
-    lr_comm *comm = lr_comm_open(&(lr_comm_params){.kind = LR_COMM_MPI});
-    if (rank == 0) expect(lr_comm_fail(comm, LR_FAILED) == LR_FAILED, "a failure at the end");
-    lr_comm_close(comm);
-}
-
 int main(void)
 {
     MPI_Comm group = MPI_COMM_NULL;
@@ -157,7 +146,10 @@ int main(void)
     for (size_t k = 0; k < sizeof(wrong) / sizeof(wrong[0]); k++) check_mistake(&wrong[k], op);
     lr_operator_destroy(op);
     fixture_finish(&fixture);
-    check_closing();
+    /* One rank fails while the other ranks have succeeded and close the communicator. */
+    lr_comm *comm = lr_comm_open(&(lr_comm_params){.kind = LR_COMM_MPI});
+    if (rank == 0) expect(lr_comm_fail(comm, LR_FAILED) == LR_FAILED, "a failure at the end");
+    lr_comm_close(comm);
 
     /* MPI still works after LORaster has closed its communicators. */
     int sum = 0;

@@ -114,16 +114,12 @@ SHOWN int ncclGetUniqueId(unique_id *id)
     return is_made ? SUCCESS : SYSTEM_ERROR;
 }
 
-static bool is_good(const config *wanted, int size)
-{
-    return wanted->size >= sizeof(int) * 5 && wanted->magic == 0xcafebeefu && wanted->version >= 21400 &&
-           wanted->blocking == 0 && size <= MOST_RANKS;
-}
-
 SHOWN int ncclCommInitRankConfig(struct ncclComm **comm, int size, unique_id id, int rank, config *wanted)
 {
     *comm = NULL;
-    if (!is_good(wanted, size)) return INVALID_ARGUMENT;
+    if (!(wanted->size >= sizeof(int) * 5 && wanted->magic == 0xcafebeefu && wanted->version >= 21400 &&
+          wanted->blocking == 0 && size <= MOST_RANKS))
+        return INVALID_ARGUMENT;
     if (is_told("init", rank, 0)) return SYSTEM_ERROR;
     const int file = open(id.bytes, O_RDWR);
     void *memory =

@@ -40,18 +40,6 @@ static double sum_of(int64_t k, bool is_float)
     return sum;
 }
 
-/* Shares that differ: rank r has about (r + 1) parts, and rank 1 none. */
-static void cut(int64_t count, int64_t *offsets)
-{
-    const int64_t parts = (int64_t)size * (size + 1) / 2;
-    offsets[0] = 0;
-    for (int r = 0; r < size; r++) {
-        const int64_t share = r == size - 1 ? count - offsets[r] : count * (r + 1) / parts;
-        offsets[r + 1] = offsets[r] + (r == 1 && size > 2 ? 0 : share);
-    }
-    offsets[size] = count;
-}
-
 static lr_vector make(lr_place *place, int64_t count)
 {
     lr_vector vector;
@@ -104,7 +92,14 @@ static void check_sums(lr_comm *comm, lr_place *place, int64_t count)
     look(&vector, numbers);
     for (int64_t k = 0; k < count; k++) wrong += numbers[k] != (float)sum_of(k, true);
     expect(wrong == 0, "a sum over the ranks is not that in their order");
-    cut(count, offsets);
+    /* Shares that differ: rank r has about (r + 1) parts, and rank 1 none. */
+    const int64_t parts = (int64_t)size * (size + 1) / 2;
+    offsets[0] = 0;
+    for (int r = 0; r < size; r++) {
+        const int64_t share = r == size - 1 ? count - offsets[r] : count * (r + 1) / parts;
+        offsets[r + 1] = offsets[r] + (r == 1 && size > 2 ? 0 : share);
+    }
+    offsets[size] = count;
     check_shares(comm, &vector, numbers, offsets);
     fill(numbers, &vector);
     expect(lr_comm_broadcast(comm, size - 1, &vector) == LR_OK, "broadcast");

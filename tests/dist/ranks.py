@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs programs by mpirun: for the tests of this folder."""
-import os
-import shutil
-import subprocess
-import sys
+import os, shutil, subprocess, sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))

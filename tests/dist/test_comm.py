@@ -3,8 +3,7 @@
 """Communicators: exchanges of 1 to 5 ranks, what ranks learn of each other's failures, and groups of a program's own
 MPI.
 
-usage: test_comm.py LORASTER RANKS TOPIC
-"""
+usage: test_comm.py LORASTER RANKS TOPIC"""
 import sys
 from pathlib import Path
 

@@ -1,16 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Exchanges among devices that are the machine's memory: by a library in the place of NCCL, by an MPI that
-is said to take such memory, and through the host; and what comes of each that is missing or fails.
+"""Exchanges among devices that are the machine's memory: by a library in the place of NCCL, by an MPI that is said to
+take such memory, and through the host; and what comes of each that is missing or fails.
 
-usage: test_link.py LORASTER RANKS TOPIC FOLDER
-"""
-import array
-import atexit
-import json
-import subprocess
-import sys
-import tempfile
+usage: test_link.py LORASTER RANKS TOPIC FOLDER"""
+import array, atexit, json, subprocess, sys, tempfile
 from pathlib import Path
 
 from ranks import FULL, GRID, HANG_S, RING, command, environment, need_mpirun, preloadable, run_topics

@@ -12,7 +12,7 @@ enum { SUBSETS = 4 };
 
 static void test_even(void **state)
 {
-    lr_lors *lors = keep(lr_lors_create(keep(lr_scanner_read("penn-labr3", NULL)), NULL));
+    lr_lors *lors = lors_from(lr_scanner_read("penn-labr3", NULL));
     int32_t *subset_of = kept(lors->num_pairs, sizeof(*subset_of));
     int32_t *rank_of = kept(lors->num_pairs, sizeof(*rank_of));
     assert_ok(lr_osem_subsets(lors, SUBSETS, subset_of, NULL));
@@ -29,8 +29,7 @@ static void test_even(void **state)
         for (int k = 0; k < SUBSETS; k++) {
             for (int r = 0; r < ranks; r++) {
                 /* Ranks get pieces of an eighth of a share, or of one pair if that is more. */
-                assert_true(load[k][r] * ranks / all[k] < 1.2);
-                assert_true(load[k][r] * ranks / all[k] > 0.8);
+                assert_all(load[k][r] * ranks / all[k] > 0.8, load[k][r] * ranks / all[k] < 1.2);
             }
         }
     }
@@ -38,7 +37,7 @@ static void test_even(void **state)
 
 static void test_too_many(void **state)
 {
-    lr_lors *lors = keep(lr_lors_create(keep(lr_scanner_read("two-opposed-modules", NULL)), NULL));
+    lr_lors *lors = lors_from(lr_scanner_read("two-opposed-modules", NULL));
     int32_t subset_of[1] = {0}, rank_of[1] = {0};
     const lr_partition_params params = {.lors = lors, .ranks = 2, .subsets = 1, .subset_of = subset_of};
     assert_int_equal(lr_partition(&params, rank_of), LR_USAGE);
@@ -47,7 +46,7 @@ static void test_too_many(void **state)
 /* LORs of every second pair only: they have the same crystals and coincidences as in the whole, and the same data. */
 static void test_part(void **state)
 {
-    lr_lors *all = keep(lr_lors_create(keep(lr_scanner_read("ge-explore-vista-dr", NULL)), NULL));
+    lr_lors *all = lors_from(lr_scanner_read("ge-explore-vista-dr", NULL));
     const int64_t count = all->num_pairs / 2;
     int32_t *pairs = kept(count, sizeof(*pairs));
     for (int64_t k = 0; k < count; k++) pairs[k] = (int32_t)(2 * k + 1);

@@ -25,8 +25,7 @@ static void check(enum fixture_kind kind)
     float *image = kept_floats(num_voxels), *back = kept_floats(num_voxels), *some = kept_floats(num_voxels);
     float *values = kept_floats(all->count), *own = kept_floats(all->count);
     for (int64_t v = 0; v < num_voxels; v++) image[v] = (float)(1 + v % 7);
-    assert_ok(array_forward(whole, image, values));
-    assert_ok(array_back(whole, values, back));
+    assert_ok(array_forward(whole, image, values), array_back(whole, values, back));
     const double most = largest_number(values, all->count), most_back = largest_number(back, num_voxels);
     int64_t count = 0;
     for (int rank = 0; rank < RANKS; rank++) {
@@ -38,8 +37,7 @@ static void check(enum fixture_kind kind)
         params.lors = part;
         lr_operator *op = keep(lr_operator_create(&params));
         const double *own_elements = kept_rows(op, 0, num_voxels);
-        assert_ok(array_forward(op, image, own));
-        assert_ok(array_back(op, own, some));
+        assert_ok(array_forward(op, image, own), array_back(op, own, some));
         for (int64_t k = 0; k < part->count; k++) {
             int32_t crystals[2];
             lr_lors_crystals(part, k, crystals);
@@ -65,9 +63,4 @@ static void parts_are_of_the_whole(void **state)
     check(FIXTURE_TWO_RINGS);
 }
 
-int main(int argc, char **argv)
-{
-    if (!test_backend_is_usable(argc, argv, "cpu")) return 77;
-    const struct CMUnitTest tests[] = {CASE(parts_are_of_the_whole)};
-    return cmocka_run_group_tests_name(test_backend, tests, NULL, NULL);
-}
+backend_main("cpu", CASE(parts_are_of_the_whole))

@@ -2,21 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """recon by several ranks: the images of one process, guesses composed, and what goes wrong.
 
-usage: test_recon.py LORASTER RANKS TOPIC
-"""
-import array
-import atexit
-import json
-import os
-import random
-import re
-import shutil
-import signal
-import struct
-import subprocess
-import sys
-import tempfile
-import time
+usage: test_recon.py LORASTER RANKS TOPIC"""
+import array, atexit, json, os, random, re, shutil, signal, struct, subprocess, sys, tempfile, time
 from pathlib import Path
 
 from ranks import FULL, GRID, HANG_S, MPIRUN, RING, environment, mpirun, need_mpirun, preloadable, run_topics, \
@@ -73,7 +60,6 @@ def iterations(done):
 
 
 def says_once(done, *words):
-    """One error, with these words."""
     assert done.stderr.count("loraster: error") == 1, done.stderr
     assert all(word in done.stderr for word in words), (words, done.stderr)
 
@@ -444,9 +430,8 @@ def frames_killed(words, checkpoint):
     ranks(2, *words, "-o", path("w.nii"))
     for name in ("c.h5", "g-1.nii"):
         path(name).unlink(missing_ok=True)
-    job = subprocess.Popen([MPIRUN, "-n", "2", program, *map(str, words), *checkpoint,
-                            "--checkpoint-every", "7", "-o", path("g.nii")], env=ENVIRONMENT,
-                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    job = subprocess.Popen([MPIRUN, "-n", "2", program, *map(str, words), *checkpoint, "--checkpoint-every", "7", "-o",
+                            path("g.nii")], env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     until = time.monotonic() + HANG_S
     while not path("g-1.nii").exists():
         assert time.monotonic() < until and job.poll() is None, job.poll()

@@ -263,8 +263,8 @@ static lr_events_source siemens_source(const char *words, const char *header)
         .path = words,
         .format = LR_EVENTS_SIEMENS,
         .companion = header,
-        .scanner = ring_of("name: octagon\nring: {radius_mm: 60, modules: 8}\nmodule: {crystals: [3, 4], pitch_mm: "
-                           "[4, 5], face_mm: [4, 5], depth_mm: 10}\ncoincidence: {min_module_difference: 3}\n"),
+        .scanner = ring_of("name: octagon\nring: {radius_mm: 60, modules: 8}\nmodule: {crystals: [3, 4], pitch_mm: [4, "
+                           "5], face_mm: [4, 5], depth_mm: 10}\ncoincidence: {min_module_difference: 3}\n"),
         .log = &notes};
 }
 

@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Every fuzz target begins with inputs of its own, and together they stay small."""
-import re
-import sys
-import tarfile
+import re, sys, tarfile
 from pathlib import Path
 
 here = Path(sys.argv[1])

@@ -20,8 +20,7 @@ static void every_listed_way_opens_or_says_why(void **state)
         assert_true(devices[k].usable == (devices[k].renderer[0] != '\0'));
         if (devices[k].usable) {
             usable++;
-            assert_true(devices[k].max_texture_size >= 16384);
-            assert_true(devices[k].max_storage_bytes >= (int64_t)1 << 27);
+            assert_all(devices[k].max_texture_size >= 16384, devices[k].max_storage_bytes >= (int64_t)1 << 27);
         }
     }
     assert_true(usable > 0);
@@ -36,8 +35,7 @@ static void software_devices_come_after_hardware(void **state)
         assert_true(ways[k].kind >= ways[k - 1].kind);
         assert_true(ways[k].kind != ways[k - 1].kind || ways[k].software >= ways[k - 1].software);
     }
-    assert_int_equal(ways[count - 2].kind, EGL_WAY_SURFACELESS);
-    assert_int_equal(ways[count - 1].kind, EGL_WAY_PBUFFER);
+    assert_ints(ways[count - 2].kind, EGL_WAY_SURFACELESS, ways[count - 1].kind, EGL_WAY_PBUFFER);
 }
 
 static void each_way_draws(void **state)
@@ -51,9 +49,8 @@ static void each_way_draws(void **state)
         struct gl_context *ctx;
         if (gl_context_try(&ways[k], &params, &found, &ctx) != LR_OK) continue;
         assert_ok(gl_context_make_current(ctx));
-        struct gl_target *target = gl_target_create(
-            ctx, &(struct gl_target_params){.label = "tiny", .width = 3, .height = 2, .colour_formats = {GL_R32F}});
-        assert_non_null(target);
+        struct gl_target *target = non_null(gl_target_create(
+            ctx, &(struct gl_target_params){.label = "tiny", .width = 3, .height = 2, .colour_formats = {GL_R32F}}));
         gl_target_clear(target, &(struct gl_clear){.colours[0].f = {0.25f}});
         float pixels[6];
         assert_ok(gl_texture_read(target->colours[0], NULL, pixels));
@@ -69,10 +66,8 @@ static void each_way_draws(void **state)
 static void limits_are_at_least_what_the_standard_promises(void **state)
 {
     const struct gl_limits *limits = gl_context_limits(test->ctx);
-    assert_true(limits->max_texture_size >= 16384);
-    assert_true(limits->max_3d_texture_size >= 2048);
-    assert_true(limits->max_array_layers >= 2048);
-    assert_true(limits->max_storage_bytes >= (int64_t)1 << 27);
+    assert_all(limits->max_texture_size >= 16384, limits->max_3d_texture_size >= 2048);
+    assert_all(limits->max_array_layers >= 2048, limits->max_storage_bytes >= (int64_t)1 << 27);
     assert_true(limits->max_storage_bindings >= 8 && limits->max_compute_storage_blocks >= 8);
     assert_in_range(limits->storage_alignment, 1, 256);
     assert_true(limits->max_clip_distances >= 8 && limits->max_colour_attachments >= 8);
@@ -86,8 +81,7 @@ static void a_device_out_of_range_lists_what_exists(void **state)
     const int wrong[] = {77, -1};
     for (int k = 0; k < 2; k++) {
         struct test_log log = TEST_LOG(log);
-        const struct gl_context_params params = {.device = wrong[k], .log = &log.log};
-        assert_null(gl_context_create(&params));
+        assert_null(gl_context_create(&(struct gl_context_params){.device = wrong[k], .log = &log.log}));
         assert_int_equal(log.status, LR_USAGE);
         char wanted[32];
         snprintf(wanted, sizeof(wanted), "device %d does not exist", wrong[k]);
@@ -103,8 +97,7 @@ static void the_last_usable_device_has_its_number(void **state)
     int usable = 0;
     for (int k = 0; k < count; k++) usable += devices[k].usable;
     const struct gl_context_params last = {.device = usable - 1}, beyond = {.device = usable};
-    struct gl_context *ctx = gl_context_create(&last);
-    assert_non_null(ctx);
+    struct gl_context *ctx = non_null(gl_context_create(&last));
     gl_context_destroy(ctx);
     assert_null(gl_context_create(&beyond));
 }
@@ -113,9 +106,8 @@ static void the_last_usable_device_has_its_number(void **state)
 static void assert_works(struct gl_context *ctx, uint32_t number)
 {
     uint32_t back = 0;
-    struct gl_buffer *buffer =
-        gl_buffer_create(ctx, &(struct gl_buffer_params){.label = "number", .size_bytes = 4, .data = &number});
-    assert_non_null(buffer);
+    struct gl_buffer *buffer = non_null(
+        gl_buffer_create(ctx, &(struct gl_buffer_params){.label = "number", .size_bytes = 4, .data = &number}));
     assert_ok(gl_buffer_read(buffer, 0, 4, &back));
     assert_int_equal(back, number);
     gl_buffer_destroy(buffer);
@@ -123,9 +115,7 @@ static void assert_works(struct gl_context *ctx, uint32_t number)
 
 static void two_contexts_on_one_display_outlive_each_other(void **state)
 {
-    const struct gl_context_params params = {.log = &test->log.log};
-    struct gl_context *second = gl_context_create(&params);
-    assert_non_null(second);
+    struct gl_context *second = non_null(gl_context_create(&(struct gl_context_params){.log = &test->log.log}));
     assert_works(test->ctx, 1); /* the first context is still current after the second was made */
     assert_ok(gl_context_make_current(second));
     assert_works(second, 2);
@@ -142,8 +132,7 @@ static void two_contexts_on_one_display_outlive_each_other(void **state)
 static void destroying_a_current_context_brings_the_other_back(void **state)
 {
     struct gl_context *second = gl_context_create(&(struct gl_context_params){0});
-    assert_ok(gl_context_make_current(second));
-    assert_ok(gl_context_make_current(second));
+    assert_ok(gl_context_make_current(second), gl_context_make_current(second));
     gl_context_destroy(second);
     assert_works(test->ctx, 6);
 }
@@ -178,9 +167,7 @@ static void a_foreign_context_is_undisturbed(void **state)
 static void an_adopted_context_works_and_stays(void **state)
 {
     glEnable(GL_BLEND);
-    const struct gl_context_params params = {.log = &test->log.log};
-    struct gl_context *adopted = gl_context_adopt(&params);
-    assert_non_null(adopted);
+    struct gl_context *adopted = non_null(gl_context_adopt(&(struct gl_context_params){.log = &test->log.log}));
     assert_ok(gl_context_make_current(adopted));
     assert_false(glIsEnabled(GL_BLEND));
     assert_works(adopted, 8);
@@ -192,8 +179,7 @@ static void an_adopted_context_works_and_stays(void **state)
 static void nothing_current_cannot_be_adopted(void **state)
 {
     gl_context_release(test->ctx);
-    const struct gl_context_params params = {.log = &test->log.log};
-    struct gl_context *adopted = gl_context_adopt(&params);
+    struct gl_context *adopted = gl_context_adopt(&(struct gl_context_params){.log = &test->log.log});
     assert_ok(gl_context_make_current(test->ctx));
     assert_null(adopted);
     assert_int_equal(test->log.status, LR_NO_DEVICE);
@@ -215,8 +201,7 @@ static void a_context_moves_between_threads(void **state)
     void *status = NULL;
     assert_int_equal(pthread_create(&thread, NULL, try_elsewhere, test->ctx), 0);
     pthread_join(thread, &status);
-    assert_ok(gl_context_make_current(test->ctx));
-    assert_ok(*(lr_status *)status);
+    assert_ok(gl_context_make_current(test->ctx), *(lr_status *)status);
     assert_works(test->ctx, 10);
 }
 

@@ -81,12 +81,9 @@ static void a_pass_finds_the_loss(void **state)
     struct gl_buffer *buffer = make_buffer("the numbers", 64, NULL);
     struct gl_texture *source = make_texture("the strip", GL_R32UI, 16, 1),
                       *image = make_texture("the strip", GL_R32UI, 16, 1);
-    const struct gl_pass pass = {.label = "scaling",
-                                 .program = program,
-                                 .buffers[POINTS_BINDING] = {.buffer = buffer},
-                                 .textures[SOURCE_UNIT] = source,
-                                 .images[0] = {.texture = image},
-                                 .groups = {2, 1, 1}};
+    const struct gl_pass pass =
+        filled(struct gl_pass, .label = "scaling", .program = program, .buffers[POINTS_BINDING] = {.buffer = buffer},
+               .textures[SOURCE_UNIT] = source, .images[0] = {.texture = image}, .groups = {2, 1, 1});
     assert_ok(gl_pass_run(test->ctx, &pass));
     lose_after(0);
     expect_loss(gl_pass_run(test->ctx, &pass), "scaling");

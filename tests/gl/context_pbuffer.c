@@ -40,8 +40,6 @@ static void a_pbuffer_context_draws(void **state)
 int main(void)
 {
     setenv("EGL_PLATFORM", "surfaceless", 1);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_pbuffer_context_draws),
-    };
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_pbuffer_context_draws)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

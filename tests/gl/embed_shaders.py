@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The LORaster authors
 """The embedding tool: usage embed_shaders.py TOOL VALIDATOR."""
-import os
-import subprocess
-import sys
-import tempfile
-import unittest
+import os, subprocess, sys, tempfile, unittest
 
 TOOL, VALIDATOR = sys.argv[1:3]
 SHADERS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "shaders")

@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * A debug context for each test of this folder, with the tests' shaders instead of the built-in ones. */
-#ifndef LR_GL_TEST_H
-#define LR_GL_TEST_H
+#pragma once
 
 #include "cases.h"
 
@@ -18,8 +17,7 @@ static inline int gl_test_begin(void **state)
 {
     test_log_init(&test->log);
     setenv("LORASTER_SHADER_DIR", LR_GL_TEST_SHADERS, 1);
-    const struct gl_context_params params = {.log = &test->log.log, .debug = true};
-    test->ctx = gl_context_create(&params);
+    test->ctx = gl_context_create(&(struct gl_context_params){.log = &test->log.log, .debug = true});
     return test->ctx != NULL && gl_context_make_current(test->ctx) == LR_OK ? 0 : -1;
 }
 
@@ -79,5 +77,3 @@ static inline struct gl_program *make_program(const struct gl_program_params *pa
 }
 
 #define gl_test_case(function) cmocka_unit_test_setup_teardown(function, gl_test_begin, gl_test_end)
-
-#endif

@@ -17,10 +17,8 @@ struct block {
 static struct gl_program *make_cover(const char *define, const char *value)
 {
     const struct gl_define defines[] = {{define, value}, {NULL, NULL}};
-    return make_program(&(struct gl_program_params){.vertex = "cover.vert",
-                                                    .fragment = "colour.frag",
-                                                    .defines = define != NULL ? defines : NULL,
-                                                    .label = "colour.frag"});
+    return make_program(&filled(struct gl_program_params, .vertex = "cover.vert", .fragment = "colour.frag",
+                                .defines = define != NULL ? defines : NULL, .label = "colour.frag"));
 }
 
 static struct gl_target *make_square(int side, bool depth)
@@ -33,14 +31,9 @@ static struct gl_target *make_square(int side, bool depth)
 static struct gl_pass cover(const char *label, struct gl_program *program, struct gl_target *target,
                             const struct block *block)
 {
-    return (struct gl_pass){.label = label,
-                            .program = program,
-                            .uniforms = block,
-                            .uniform_bytes = block != NULL ? sizeof(*block) : 0,
-                            .target = target,
-                            .primitive = GL_TRIANGLES,
-                            .vertices = 3,
-                            .instances = 1};
+    return filled(struct gl_pass, .label = label, .program = program, .uniforms = block,
+                  .uniform_bytes = block != NULL ? sizeof(*block) : 0, .target = target, .primitive = GL_TRIANGLES,
+                  .vertices = 3, .instances = 1);
 }
 
 static void assert_quiet(void)
@@ -60,36 +53,28 @@ static GLint integer(GLenum what)
 static void assert_baseline(void)
 {
     GLint value = 0;
-    assert_int_equal(integer(GL_CURRENT_PROGRAM), 0);
-    assert_int_equal(integer(GL_VERTEX_ARRAY_BINDING), 0);
-    assert_int_equal(integer(GL_DRAW_FRAMEBUFFER_BINDING), 0);
-    assert_int_equal(integer(GL_CLIP_DEPTH_MODE), GL_NEGATIVE_ONE_TO_ONE);
-    assert_false(glIsEnabled(GL_BLEND));
-    assert_false(glIsEnabled(GL_DEPTH_TEST));
-    assert_false(glIsEnabled(GL_SCISSOR_TEST));
+    assert_ints(integer(GL_CURRENT_PROGRAM), 0, integer(GL_VERTEX_ARRAY_BINDING), 0);
+    assert_ints(integer(GL_DRAW_FRAMEBUFFER_BINDING), 0, integer(GL_CLIP_DEPTH_MODE), GL_NEGATIVE_ONE_TO_ONE);
+    assert_all(!glIsEnabled(GL_BLEND), !glIsEnabled(GL_DEPTH_TEST), !glIsEnabled(GL_SCISSOR_TEST));
     assert_false(glIsEnabled(GL_CLIP_DISTANCE0));
-    for (GLuint k = 0; k < 4; k++) {
-        glGetIntegeri_v(GL_SHADER_STORAGE_BUFFER_BINDING, k, &value);
-        assert_int_equal(value, 0);
-        glGetIntegeri_v(GL_TEXTURE_BINDING_2D, k, &value);
-        assert_int_equal(value, 0);
-        glGetIntegeri_v(GL_IMAGE_BINDING_NAME, k, &value);
+    const GLenum indexed[] = {GL_SHADER_STORAGE_BUFFER_BINDING, GL_TEXTURE_BINDING_2D, GL_IMAGE_BINDING_NAME};
+    for (GLuint k = 0; k < 12; k++) {
+        glGetIntegeri_v(indexed[k / 4], k % 4, &value);
         assert_int_equal(value, 0);
     }
     glGetIntegeri_v(GL_UNIFORM_BUFFER_BINDING, 0, &value);
     assert_int_equal(value, 0);
+    assert_quiet();
 }
 
 static void a_draw_covers_its_viewport_with_its_uniforms(void **state)
 {
     struct gl_target *target = make_square(8, false);
-    const struct block block = {{0.75f}, {42}};
-    struct gl_pass pass = cover("cover", make_cover("FACTOR", "2.0"), target, &block);
+    struct gl_pass pass = cover("cover", make_cover("FACTOR", "2.0"), target, &(struct block){{0.75f}, {42}});
     memcpy(pass.viewport, (const int[4]){2, 1, 3, 4}, sizeof(pass.viewport));
-    assert_ok(gl_pass_run(test->ctx, &pass));
     float values[64];
     uint32_t numbers[64];
-    assert_ok(gl_texture_read(target->colours[0], NULL, values));
+    assert_ok(gl_pass_run(test->ctx, &pass), gl_texture_read(target->colours[0], NULL, values));
     assert_ok(gl_texture_read(target->colours[1], NULL, numbers));
     for (int k = 0; k < 64; k++) {
         const int x = k % 8, y = k / 8;
@@ -97,7 +82,6 @@ static void a_draw_covers_its_viewport_with_its_uniforms(void **state)
         assert_true(values[k] == (inside ? 1.5f : 0.0f) && numbers[k] == (inside ? 42u : 0u));
     }
     assert_baseline();
-    assert_quiet();
 }
 
 /* Sums of multiples of 1/8 below 2^20 are exact in single precision, in any order. */
@@ -119,22 +103,15 @@ static void blended_points_add_exactly(void **state)
     struct gl_target *target =
         make_target(&(struct gl_target_params){.label = "sum", .width = 16, .height = 16, .colour_formats = {GL_R32F}});
     struct gl_buffer *buffer = make_buffer("points", sizeof(points), points);
-    const struct gl_pass pass = {.label = "add points",
-                                 .program = program,
-                                 .target = target,
-                                 .buffers[POINTS_BINDING] = {.buffer = buffer},
-                                 .blending = GL_BLENDING_ADD,
-                                 .vertices = NUM_POINTS,
-                                 .instances = 1};
-    assert_ok(gl_pass_run(test->ctx, &pass));
+    const struct gl_pass pass = filled(struct gl_pass, .label = "add points", .program = program, .target = target,
+                                       .buffers[POINTS_BINDING] = {.buffer = buffer}, .blending = GL_BLENDING_ADD,
+                                       .vertices = NUM_POINTS, .instances = 1);
     float values[256];
-    assert_ok(gl_texture_read(target->colours[0], NULL, values));
+    assert_ok(gl_pass_run(test->ctx, &pass), gl_texture_read(target->colours[0], NULL, values));
     assert_memory_equal(values, wanted, sizeof(wanted));
-    assert_ok(gl_pass_run(test->ctx, &pass));
-    assert_ok(gl_texture_read(target->colours[0], NULL, values));
+    assert_ok(gl_pass_run(test->ctx, &pass), gl_texture_read(target->colours[0], NULL, values));
     for (int k = 0; k < 256; k++) assert_true(values[k] == 2 * wanted[k]);
     assert_baseline();
-    assert_quiet();
 }
 
 static float first_value(const struct gl_texture *texture)
@@ -165,50 +142,36 @@ static void the_nearer_wins_with_a_depth_test(void **state)
     assert_ok(gl_pass_run(test->ctx, &pass));
     assert_true(first_value(target->depth) == 0.25f);
     assert_baseline();
-    assert_quiet();
 }
 
 static void clip_distances_cut(void **state)
 {
     struct gl_target *target = make_square(8, false);
-    const struct block block = {{1}, {1}};
-    struct gl_pass pass = cover("cut", make_cover("HALF", NULL), target, &block);
+    struct gl_pass pass = cover("cut", make_cover("HALF", NULL), target, &(struct block){{1}, {1}});
     pass.clip_distances = 1;
-    assert_ok(gl_pass_run(test->ctx, &pass));
     float values[64];
-    assert_ok(gl_texture_read(target->colours[0], NULL, values));
+    assert_ok(gl_pass_run(test->ctx, &pass), gl_texture_read(target->colours[0], NULL, values));
     for (int k = 0; k < 64; k++) assert_true(values[k] == (k % 8 >= 4 ? 1.0f : 0.0f));
     assert_baseline();
-    assert_quiet();
 }
 
 static void compute_reads_textures_and_writes_buffers_and_images(void **state)
 {
     struct gl_program *program = make_program(&(struct gl_program_params){.compute = "scale.comp", .label = "scale"});
-    struct gl_texture *source = make_texture("strip", GL_R32UI, 16, 1);
-    struct gl_texture *image = make_texture("strip", GL_R32UI, 16, 1);
+    struct gl_texture *source = make_texture("strip", GL_R32UI, 16, 1), *image = make_texture("strip", GL_R32UI, 16, 1);
     const int64_t offset = gl_context_limits(test->ctx)->storage_alignment;
     struct gl_buffer *buffer = make_buffer("numbers", offset + 64, NULL);
     uint32_t sent[16], numbers[16], stored[16];
     for (uint32_t k = 0; k < 16; k++) sent[k] = k * k;
     assert_ok(gl_texture_upload(source, NULL, sent));
-    const struct gl_pass pass = {.label = "scale",
-                                 .program = program,
-                                 .buffers[POINTS_BINDING] = {buffer, offset, 64},
-                                 .textures[SOURCE_UNIT] = source,
-                                 .images[0] = {.texture = image},
-                                 .groups = {2, 1, 1},
-                                 .barriers = GL_SHADER_STORAGE_BARRIER_BIT};
-    assert_ok(gl_pass_run(test->ctx, &pass));
-    assert_ok(gl_pass_run(test->ctx, &pass));
-    assert_ok(gl_buffer_read(buffer, offset, 64, numbers));
-    assert_ok(gl_texture_read(image, NULL, stored));
-    for (uint32_t k = 0; k < 16; k++) {
-        assert_int_equal(numbers[k], 4 * k * k);
-        assert_int_equal(stored[k], 4 * k * k + 1);
-    }
+    const struct gl_pass pass =
+        filled(struct gl_pass, .label = "scale", .program = program, .buffers[POINTS_BINDING] = {buffer, offset, 64},
+               .textures[SOURCE_UNIT] = source, .images[0] = {.texture = image}, .groups = {2, 1, 1},
+               .barriers = GL_SHADER_STORAGE_BARRIER_BIT);
+    assert_ok(gl_pass_run(test->ctx, &pass), gl_pass_run(test->ctx, &pass));
+    assert_ok(gl_buffer_read(buffer, offset, 64, numbers), gl_texture_read(image, NULL, stored));
+    for (uint32_t k = 0; k < 16; k++) assert_ints(numbers[k], 4 * k * k, stored[k], 4 * k * k + 1);
     assert_baseline();
-    assert_quiet();
 }
 
 /* There are more passes than the uniform ring has blocks: each pass must still read its own block. */
@@ -220,8 +183,7 @@ static void uniforms_survive_the_ring(void **state)
         &(struct gl_target_params){.label = "sum", .width = SIDE, .height = SIDE, .colour_formats = {GL_R32F}});
     double sum[SIDE] = {0};
     for (int k = 0; k < NUM_PASSES; k++) {
-        const struct block block = {{(float)(k % 97)}, {0}};
-        struct gl_pass pass = cover("ring", program, target, &block);
+        struct gl_pass pass = cover("ring", program, target, &(struct block){{(float)(k % 97)}, {0}});
         memcpy(pass.viewport, (const int[4]){k % SIDE, 0, 1, 1}, sizeof(pass.viewport));
         pass.blending = GL_BLENDING_ADD;
         assert_ok(gl_pass_run(test->ctx, &pass));
@@ -236,8 +198,7 @@ static void uniforms_survive_the_ring(void **state)
 static void nothing_to_draw_draws_nothing(void **state)
 {
     struct gl_target *target = make_square(4, false);
-    const struct block block = {{1}, {1}};
-    struct gl_pass pass = cover("nothing", make_cover(NULL, NULL), target, &block);
+    struct gl_pass pass = cover("nothing", make_cover(NULL, NULL), target, &(struct block){{1}, {1}});
     pass.instances = 0;
     assert_ok(gl_pass_run(test->ctx, &pass));
     pass.vertices = 0;
@@ -290,16 +251,14 @@ static void stopwatches_add_laps(void **state)
     struct gl_stopwatch *watch = gl_stopwatch_create(test->ctx, "laps");
     struct gl_target *target = make_square(256, false);
     const double start = lr_clock_seconds();
-    assert_non_null(watch);
-    assert_true(gl_stopwatch_seconds(watch) == 0.0);
+    assert_all(watch != NULL, gl_stopwatch_seconds(watch) == 0.0);
     for (int k = 0; k < 200; k++) {
         gl_stopwatch_begin(watch);
         gl_target_clear(target, NULL);
         gl_stopwatch_end(watch);
     }
     const double seconds = gl_stopwatch_seconds(watch);
-    assert_true(seconds > 0 && seconds <= lr_clock_seconds() - start);
-    assert_true(gl_stopwatch_seconds(watch) == seconds);
+    assert_all(seconds > 0 && seconds <= lr_clock_seconds() - start, gl_stopwatch_seconds(watch) == seconds);
     gl_stopwatch_reset(watch);
     assert_true(gl_stopwatch_seconds(watch) == 0.0);
     gl_stopwatch_destroy(watch);
@@ -344,16 +303,14 @@ static void passes_and_objects_bear_names(void **state)
 {
     struct gl_target *target = make_square(8, true);
     struct gl_buffer *buffer = make_buffer("numbers", 16, NULL);
-    const struct block block = {{1.0f}, {1}};
-    const struct gl_pass pass = cover("cover it all", make_cover(NULL, NULL), target, &block);
+    const struct gl_pass pass = cover("cover it all", make_cover(NULL, NULL), target, &(struct block){{1.0f}, {1}});
     struct groups groups = {0};
     glDebugMessageControl(GL_DONT_CARE, GL_DONT_CARE, GL_DONT_CARE, 0, NULL, GL_TRUE);
     glDebugMessageCallback(note_group, &groups);
     assert_ok(gl_pass_run(test->ctx, &pass));
     glDebugMessageCallback(NULL, NULL);
     assert_string_equal(groups.opened, "cover it all");
-    assert_int_equal(groups.num_opened, 1);
-    assert_int_equal(groups.num_closed, 1);
+    assert_ints(groups.num_opened, 1, groups.num_closed, 1);
     assert_labelled(GL_FRAMEBUFFER, target->name, "image");
     assert_labelled(GL_TEXTURE, target->colours[0]->name, "image");
     assert_labelled(GL_TEXTURE, target->depth->name, "image");
@@ -362,10 +319,8 @@ static void passes_and_objects_bear_names(void **state)
     assert_quiet();
 }
 
-test_main("gl_pass", gl_test_case(a_draw_covers_its_viewport_with_its_uniforms),
-          gl_test_case(blended_points_add_exactly), gl_test_case(the_nearer_wins_with_a_depth_test),
-          gl_test_case(clip_distances_cut), gl_test_case(compute_reads_textures_and_writes_buffers_and_images),
-          gl_test_case(uniforms_survive_the_ring), gl_test_case(nothing_to_draw_draws_nothing),
-          gl_test_case(passes_that_make_no_sense_are_refused), gl_test_case(timers_time),
-          gl_test_case(stopwatches_add_laps), gl_test_case(no_stopwatch_measures_nothing),
-          gl_test_case(passes_and_objects_bear_names))
+test_main("gl_pass", EACH(gl_test_case, a_draw_covers_its_viewport_with_its_uniforms, blended_points_add_exactly,
+                          the_nearer_wins_with_a_depth_test, clip_distances_cut,
+                          compute_reads_textures_and_writes_buffers_and_images, uniforms_survive_the_ring,
+                          nothing_to_draw_draws_nothing, passes_that_make_no_sense_are_refused, timers_time,
+                          stopwatches_add_laps, no_stopwatch_measures_nothing, passes_and_objects_bear_names))

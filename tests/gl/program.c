@@ -25,12 +25,10 @@ static void a_program_links_and_has_its_label(void **state)
 
 static void a_compute_program_knows_its_group_size(void **state)
 {
-    const struct gl_program_params params = {.compute = "scale.comp", .label = "scale"};
-    struct gl_program *program = make_program(&params);
+    struct gl_program *program = make_program(&(struct gl_program_params){.compute = "scale.comp", .label = "scale"});
     int size[3];
     gl_program_group_size(program, size);
-    assert_int_equal(size[0], 8);
-    assert_int_equal(size[1], 1);
+    assert_ints(size[0], 8, size[1], 1);
 }
 
 static void compile_errors_name_file_line_and_text(void **state)
@@ -60,9 +58,8 @@ static void defines_do_not_move_lines(void **state)
 static void defines_reach_the_shader(void **state)
 {
     const struct gl_define defines[] = {{"nonsense", "0.5"}, {NULL, NULL}};
-    const struct gl_program_params params = {
-        .vertex = "cover.vert", .fragment = "broken.frag", .defines = defines, .label = "mended"};
-    make_program(&params);
+    make_program(&(struct gl_program_params){
+        .vertex = "cover.vert", .fragment = "broken.frag", .defines = defines, .label = "mended"});
 }
 
 static void a_lost_include_names_the_line_that_asks(void **state)
@@ -82,8 +79,7 @@ static void a_shader_that_is_nowhere_is_named(void **state)
 
 static void stages_that_do_not_fit_are_one_sentence(void **state)
 {
-    assert_null(make("points.vert", "mismatch.frag"));
-    assert_null(strchr(test->log.error, '\n'));
+    assert_all(make("points.vert", "mismatch.frag") == NULL, strchr(test->log.error, '\n') == NULL);
     assert_error(&test->log, LR_FAILED, "program under test");
 }
 
@@ -100,15 +96,13 @@ static void stages_must_make_sense(void **state)
 /* The line with this text must be attributed to this file and line. */
 static void assert_place(const struct gl_shader_source *source, const char *text, int file, int line)
 {
-    const char *found = strstr(source->text, text);
-    assert_non_null(found);
+    const char *found = non_null(strstr(source->text, text));
     int flat_line = 1;
     for (const char *at = source->text; at < found; at++) flat_line += *at == '\n';
     struct gl_shader_place place;
     assert_true(gl_shader_source_place(source, flat_line, &place));
     assert_string_equal(place.text, text);
-    assert_int_equal(place.file, file);
-    assert_int_equal(place.line, line);
+    assert_ints(place.file, file, place.line, line);
 }
 
 static void each_file_is_included_once_with_its_lines(void **state)
@@ -121,8 +115,7 @@ static void each_file_is_included_once_with_its_lines(void **state)
     assert_string_equal(source.files[2], "common/block.glsl");
     assert_null(source.files[3]);
     const char *first = strstr(source.text, "#define BLOCK_BINDING");
-    assert_non_null(first);
-    assert_null(strstr(first + 1, "#define BLOCK_BINDING"));
+    assert_all(first != NULL, strstr(first + 1, "#define BLOCK_BINDING") == NULL);
     assert_place(&source, "uvec4 number;", 2, 6);
     assert_place(&source, "count = number;", 0, 17);
     assert_place(&source, "#define BLOCK_BINDING 0", 1, 5);
@@ -160,8 +153,7 @@ static void every_driver_form_is_understood(void **state)
         "0:%d(18): error: `x' undeclared\n",
         "0(1) : warning C7022: nothing\n0(%d) : error C1503: undefined variable \"x\"\n",
         "ERROR: 0:%d: 'x' : undeclared identifier\nERROR: 1 compilation errors.\n",
-        "0:%d(1): preprocessor error: #error x\n",
-    };
+        "0:%d(1): preprocessor error: #error x\n"};
     setenv("LORASTER_SHADER_DIR", LR_GL_TEST_SHADERS, 1);
     struct gl_shader_source source;
     assert_ok(gl_shader_source_init(&source, "broken_include.frag", NULL));

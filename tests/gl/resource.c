@@ -84,13 +84,11 @@ static void uploads_follow_clears(void **state)
         uint32_t *sent = kept(count, 4), *back = kept(count, 4);
         for (int64_t k = 0; k < count; k++) sent[k] = (uint32_t)k + 1;
         struct gl_buffer *buffer = make_buffer("cleared", 8 * count, NULL);
-        assert_ok(gl_buffer_upload(buffer, 0, 4 * count, sent));
-        assert_ok(gl_buffer_read(buffer, 0, 4 * count, back));
+        assert_ok(gl_buffer_upload(buffer, 0, 4 * count, sent), gl_buffer_read(buffer, 0, 4 * count, back));
         assert_memory_equal(sent, back, (size_t)count * 4);
         struct gl_texture *texture = make_texture("cleared", GL_R32UI, sides[n], sides[n] + 1);
         const struct gl_box box = {.width = sides[n], .height = sides[n]};
-        assert_ok(gl_texture_upload(texture, &box, sent));
-        assert_ok(gl_texture_read(texture, &box, back));
+        assert_ok(gl_texture_upload(texture, &box, sent), gl_texture_read(texture, &box, back));
         assert_memory_equal(sent, back, (size_t)count * 4);
         destroy_kept(NULL);
     }
@@ -98,12 +96,9 @@ static void uploads_follow_clears(void **state)
 
 static void assert_round_trip(GLenum target, int form, uint64_t *seed)
 {
-    const struct gl_texture_params params = {.label = "round trip",
-                                             .target = target,
-                                             .format = formats[form].format,
-                                             .width = 7,
-                                             .height = 5,
-                                             .depth = target == GL_TEXTURE_2D ? 1 : 3};
+    const struct gl_texture_params params =
+        filled(struct gl_texture_params, .label = "round trip", .target = target, .format = formats[form].format,
+               .width = 7, .height = 5, .depth = target == GL_TEXTURE_2D ? 1 : 3);
     struct gl_texture *texture = keep_object(gl_texture_create(test->ctx, &params), gl_test_destroy_texture);
     const int64_t bytes = gl_texture_bytes(texture);
     assert_int_equal(bytes, (int64_t)7 * 5 * texture->size[2] * formats[form].texel_bytes);
@@ -111,8 +106,7 @@ static void assert_round_trip(GLenum target, int form, uint64_t *seed)
     assert_ok(gl_texture_read(texture, NULL, back));
     for (int64_t k = 0; k < bytes; k++) assert_int_equal(back[k], 0);
     draw_bytes(seed, sent, bytes);
-    assert_ok(gl_texture_upload(texture, NULL, sent));
-    assert_ok(gl_texture_read(texture, NULL, back));
+    assert_ok(gl_texture_upload(texture, NULL, sent), gl_texture_read(texture, NULL, back));
     assert_memory_equal(sent, back, (size_t)bytes);
 }
 
@@ -135,8 +129,7 @@ static void boxes_reach_their_texels_only(void **state)
     const struct gl_box box = {2, 1, 1, 3, 2, 2};
     const uint32_t sent[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
     uint32_t all[72], part[12];
-    assert_ok(gl_texture_upload(texture, &box, sent));
-    assert_ok(gl_texture_read(texture, NULL, all));
+    assert_ok(gl_texture_upload(texture, &box, sent), gl_texture_read(texture, NULL, all));
     for (int k = 0; k < 72; k++) {
         const int x = k % 6 - 2, y = k / 6 % 4 - 1, z = k / 24 - 1;
         const bool inside = x >= 0 && x < 3 && y >= 0 && y < 2 && z >= 0 && z < 2;
@@ -175,8 +168,7 @@ static void buffers_give_back_what_they_got(void **state)
     unsigned char back[7];
     assert_ok(gl_buffer_read(buffer, 0, 7, back));
     assert_memory_equal(back, "\0\0\0\0\0\0\0", 7);
-    assert_ok(gl_buffer_upload(buffer, 2, 3, "abc"));
-    assert_ok(gl_buffer_read(buffer, 0, 7, back));
+    assert_ok(gl_buffer_upload(buffer, 2, 3, "abc"), gl_buffer_read(buffer, 0, 7, back));
     assert_memory_equal(back, "\0\0abc\0\0", 7);
     assert_int_equal(gl_buffer_upload(buffer, 5, 3, "abc"), LR_USAGE);
     assert_says(test->log.error, "seven bytes: 3 bytes at 5 are not inside its 7");
@@ -205,8 +197,7 @@ static void check_fill(struct gl_buffer *buffer, const int64_t words[2], int cou
     const uint32_t pair[2] = {0xabcd0001u, 0x1234fffeu};
     const struct gl_buffer_range range = {.to = buffer, .to_offset = 4 * words[0], .bytes = 4 * (words[1] - words[0])};
     gl_buffer_clear(buffer, 7);
-    assert_ok(gl_buffer_fill_range(&range, pair, count));
-    assert_ok(gl_buffer_read(buffer, 0, sizeof(back), back));
+    assert_ok(gl_buffer_fill_range(&range, pair, count), gl_buffer_read(buffer, 0, sizeof(back), back));
     for (int64_t k = 0; k < FILLED_WORDS; k++) {
         const bool is_inside = k >= words[0] && k < words[1];
         assert_int_equal(back[k], is_inside ? pair[(k - words[0]) % count] : 7);
@@ -228,8 +219,7 @@ static void long_reads_are_whole(void **state)
     const int64_t count = (int64_t)9 << 20, skipped = 12345;
     uint32_t *sent = kept(count, 4), *back = kept(count, 4);
     for (int64_t k = 0; k < count; k++) sent[k] = (uint32_t)k * 2654435761u;
-    struct gl_buffer *buffer = make_buffer("long", count * 4, sent);
-    assert_ok(gl_buffer_read(buffer, skipped * 4, (count - skipped) * 4, back));
+    assert_ok(gl_buffer_read(make_buffer("long", count * 4, sent), skipped * 4, (count - skipped) * 4, back));
     assert_memory_equal(sent + skipped, back, (size_t)(count - skipped) * 4);
     assert_int_equal(back[count - skipped], 0);
 }
@@ -266,9 +256,8 @@ static void a_refusal_of_the_driver_is_a_sentence_with_the_size(void **state)
 
 static void everything_has_its_label(void **state)
 {
-    const struct gl_target_params params = {
-        .label = "picture", .width = 4, .height = 4, .colour_formats = {GL_R32F}, .depth = true};
-    struct gl_target *target = make_target(&params);
+    struct gl_target *target = make_target(&(struct gl_target_params){
+        .label = "picture", .width = 4, .height = 4, .colour_formats = {GL_R32F}, .depth = true});
     struct gl_buffer *buffer = make_buffer("store", 4, NULL);
     const struct {
         GLenum kind;
@@ -287,11 +276,9 @@ static void everything_has_its_label(void **state)
 
 static void targets_clear_each_kind_of_colour(void **state)
 {
-    const struct gl_target_params params = {.label = "mixed",
-                                            .width = 4,
-                                            .height = 3,
-                                            .depth = true,
-                                            .colour_formats = {GL_RG32F, GL_R32UI, GL_RGBA32I, GL_RGBA16UI}};
+    const struct gl_target_params params =
+        filled(struct gl_target_params, .label = "mixed", .width = 4, .height = 3, .depth = true,
+               .colour_formats = {GL_RG32F, GL_R32UI, GL_RGBA32I, GL_RGBA16UI});
     struct gl_target *target = make_target(&params);
     assert_int_equal(target->num_colours, 4);
     const struct gl_clear clear = {
@@ -306,8 +293,7 @@ static void targets_clear_each_kind_of_colour(void **state)
     assert_ok(gl_texture_read(target->colours[0], NULL, pairs));
     assert_ok(gl_texture_read(target->colours[1], NULL, numbers));
     assert_ok(gl_texture_read(target->colours[2], NULL, fours));
-    assert_ok(gl_texture_read(target->colours[3], NULL, shorts));
-    assert_ok(gl_texture_read(target->depth, NULL, depth));
+    assert_ok(gl_texture_read(target->colours[3], NULL, shorts), gl_texture_read(target->depth, NULL, depth));
     for (int k = 0; k < 12; k++) {
         const bool in = k / 4 == 1 && (k % 4 == 1 || k % 4 == 2);
         assert_true(pairs[k][1] == (in ? -2.0f : 0.0f) && depth[k] == (in ? 0.25f : 1.0f));
@@ -368,22 +354,18 @@ static void what_is_out_on_a_loan_is_refused(void **state)
     struct gl_texture *texture = make_texture("lent", GL_R32UI, 1, 1);
     struct gl_buffer *buffer = make_buffer("lent", 4, &word);
     assert_ok(gl_texture_upload(texture, NULL, &word));
-    texture->loan = buffer->loan = &loan.loan;
-    assert_refused(gl_texture_upload(texture, NULL, &word));
+    spoilt(texture->loan = buffer->loan = &loan.loan, assert_refused(gl_texture_upload(texture, NULL, &word)));
     assert_refused(gl_texture_read(texture, NULL, &word));
     assert_refused(gl_buffer_upload(buffer, 0, 4, &word));
     assert_refused(gl_buffer_read(buffer, 0, 4, &word));
     gl_texture_clear(texture, NULL);
     gl_buffer_clear(buffer, 0);
     struct gl_pass pass = {.label = "a pass"};
-    pass.textures[0] = texture;
-    assert_refused(gl_pass_run(test->ctx, &pass));
+    spoilt(pass.textures[0] = texture, assert_refused(gl_pass_run(test->ctx, &pass)));
     pass.textures[0] = NULL;
-    pass.images[0].texture = texture;
-    assert_refused(gl_pass_run(test->ctx, &pass));
+    spoilt(pass.images[0].texture = texture, assert_refused(gl_pass_run(test->ctx, &pass)));
     pass.images[0].texture = NULL;
-    pass.buffers[0].buffer = buffer;
-    assert_refused(gl_pass_run(test->ctx, &pass));
+    spoilt(pass.buffers[0].buffer = buffer, assert_refused(gl_pass_run(test->ctx, &pass)));
     loan.loan.is_out = false;
     word = 0;
     assert_ok(gl_buffer_read(buffer, 0, 4, &word));
@@ -411,8 +393,7 @@ static void readbacks_have_what_was_sent(void **state)
         const int64_t bytes_there = ranges[k].to_offset + ranges[k].bytes;
         assert_ok(gl_readback_reserve(&readbacks[k], 16));
         assert_int_equal(gl_readback_copy(&readbacks[k], &ranges[k]), LR_USAGE);
-        assert_ok(gl_readback_reserve(&readbacks[k], bytes_there));
-        assert_ok(gl_readback_copy(&readbacks[k], &ranges[k]));
+        assert_ok(gl_readback_reserve(&readbacks[k], bytes_there), gl_readback_copy(&readbacks[k], &ranges[k]));
         gl_readback_send(&readbacks[k]);
         gl_buffer_clear(buffer, (uint32_t)k);
     }
@@ -433,8 +414,7 @@ static void work_before_a_new_object_is_checked(void **state)
     const struct gl_texture_params texel = {.label = "texel", .format = GL_R32F, .width = 1, .height = 1};
     glDebugMessageControl(GL_DONT_CARE, GL_DONT_CARE, GL_DONT_CARE, 0, NULL, GL_FALSE);
     for (int k = 0; k < 3; k++) {
-        struct gl_buffer *buffer = gl_buffer_create(test->ctx, &four);
-        assert_non_null(buffer);
+        struct gl_buffer *buffer = non_null(gl_buffer_create(test->ctx, &four));
         glDisable(0xFFFF);
         test->log.status = LR_OK;
         if (k == 0)
@@ -448,14 +428,12 @@ static void work_before_a_new_object_is_checked(void **state)
     }
 }
 
-test_main("gl_resource", gl_test_case(textures_give_back_what_they_got), gl_test_case(uploads_follow_clears),
-          gl_test_case(storage_comes_again), gl_test_case(many_buffers_come_and_go),
-          gl_test_case(boxes_reach_their_texels_only), gl_test_case(impossible_textures_are_refused),
-          gl_test_case(buffers_give_back_what_they_got), gl_test_case(fills_reach_their_words_only),
+test_main("gl_resource",
+          EACH(gl_test_case, textures_give_back_what_they_got, uploads_follow_clears, storage_comes_again,
+               many_buffers_come_and_go, boxes_reach_their_texels_only, impossible_textures_are_refused,
+               buffers_give_back_what_they_got, fills_reach_their_words_only),
           cmocka_unit_test_setup_teardown(fills_reach_their_words_only, begin_as_on_hardware, gl_test_end),
-          gl_test_case(long_reads_are_whole), gl_test_case(readbacks_have_what_was_sent),
-          gl_test_case(no_memory_is_a_sentence_with_the_size),
-          gl_test_case(a_refusal_of_the_driver_is_a_sentence_with_the_size),
-          gl_test_case(work_before_a_new_object_is_checked), gl_test_case(everything_has_its_label),
-          gl_test_case(targets_clear_each_kind_of_colour), gl_test_case(borrowed_layers_are_drawn_alone),
-          gl_test_case(what_is_out_on_a_loan_is_refused))
+          EACH(gl_test_case, long_reads_are_whole, readbacks_have_what_was_sent, no_memory_is_a_sentence_with_the_size,
+               a_refusal_of_the_driver_is_a_sentence_with_the_size, work_before_a_new_object_is_checked,
+               everything_has_its_label, targets_clear_each_kind_of_colour, borrowed_layers_are_drawn_alone,
+               what_is_out_on_a_loan_is_refused))

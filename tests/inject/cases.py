@@ -1,11 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small runs of every verb on every backend, for calls to fail in."""
-import gzip
-import io
-import os
-import re
-import struct
-import sys
+import gzip, io, os, re, struct, sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,8 +42,6 @@ class Case:
 
 
 class Inputs:
-    """What the runs read, made once in a folder."""
-
     def __init__(self, folder, run):
         """run: runs the program with these arguments in the folder, and ends unless all is good."""
         self.folder = Path(folder)
@@ -79,13 +72,11 @@ class Inputs:
 
 
 def backend_cases(inputs, backend):
-    """The verbs of the matrix on one backend."""
     on = ["--scanner", inputs.scanner, "--backend", backend, "--threads", "2"]
     is_gl = backend in ("raster", "compute")
     sampled = [*on, "--mode", "sampled", "--rays", "2"]
     image, data = inputs.path("x.nii.gz"), inputs.path("y.h5")
-    recon = ["recon", *on, *GRID, "--data", data, "--iterations",
-             "1" if is_gl else "2"]
+    recon = ["recon", *on, *GRID, "--data", data, "--iterations", "1" if is_gl else "2"]
     # On graphics hardware atomics add in any order.
     loose = 1e-4 if is_gl else 0.0
     yield Case("render", backend, ["render", *sampled, "--at", "1,0,0", "--module", "0", "-o", "r"])
@@ -93,15 +84,11 @@ def backend_cases(inputs, backend):
         yield Case(f"matrix_{ending}", backend, ["matrix", *sampled, *GRID, "-o", f"m.{ending}"],
                    keeps=(".part", ".part-rows"))
     absorption = [] if backend == "native" else ["--mu", inputs.path("mu.nii")]
-    yield Case("project", backend, ["project", *on, "--image", image, "--deterministic",
-                                    *absorption, "-o", "y.h5"])
-    yield Case("project_sampled", backend,
-               ["project", *sampled, "--image", image, "--deterministic", "-o", "y.h5"])
-    yield Case("backproject", backend,
-               ["backproject", *on, *GRID, "--data", inputs.path("p.h5"), "-o", "b.nii"],
+    yield Case("project", backend, ["project", *on, "--image", image, "--deterministic", *absorption, "-o", "y.h5"])
+    yield Case("project_sampled", backend, ["project", *sampled, "--image", image, "--deterministic", "-o", "y.h5"])
+    yield Case("backproject", backend, ["backproject", *on, *GRID, "--data", inputs.path("p.h5"), "-o", "b.nii"],
                always=("pairs of stacks", "glGetProgramiv"))
-    yield Case("sensitivity", backend,
-               ["sensitivity", *sampled, *GRID, "--store", "no", "-o", "s.nii.gz"])
+    yield Case("sensitivity", backend, ["sensitivity", *sampled, *GRID, "--store", "no", "-o", "s.nii.gz"])
     yield Case("simulate", backend, ["simulate", *on, "--phantom", "spheres", *GRID, "--counts",
                                      "5000", "--deterministic", "--truth", "t.nii", "-o", "c.h5"])
     for store in ("yes", "no"):
@@ -111,32 +98,26 @@ def backend_cases(inputs, backend):
                [*recon, "--algorithm", "osem", "--subsets", "2", "--store", "no", "--efficiencies",
                 inputs.path("e.txt"), "-o", "x.nii"], loose, True, always=("factors", "subsets"))
     if backend in ("cpu", "compute", "raster"):
-        yield Case("bench", backend,
-                   ["bench", "correspondence", "--workload", "pair", "--grid", "2,2,1", "--mode",
-                    "sampled", "--rays", "1", "--repeat", "1", "--seconds", "1", "--backend",
-                    backend, "-o", "b.json"], is_timed=True, keeps=(".json",),
-                   is_short=not is_gl)
+        yield Case("bench", backend, ["bench", "correspondence", "--workload", "pair", "--grid", "2,2,1", "--mode",
+                                      "sampled", "--rays", "1", "--repeat", "1", "--seconds", "1", "--backend", backend,
+                                      "-o", "b.json"], is_timed=True, keeps=(".json",), is_short=not is_gl)
 
 
 def direct_cases(inputs, backend):
-    """The verbs of the family direct on one backend."""
     on = ["--backend", backend, "--threads", "2"]
     histo, image = inputs.path("h.h5"), inputs.path("a.nii")
     loose = 0.0 if backend == "cpu" else 1e-4
     for variant in VARIANTS if backend == "cuda" else ():
-        yield Case(f"direct_project_{variant}", backend,
-                   ["direct", "project", "--image", image, *KERNEL, *VIEWS, *on, "--variant",
-                    variant, "-o", "h.h5"], loose)
+        yield Case(f"direct_project_{variant}", backend, ["direct", "project", "--image", image, *KERNEL, *VIEWS, *on,
+                                                          "--variant", variant, "-o", "h.h5"], loose)
     if backend != "cuda":
-        yield Case("direct_deposit", backend,
-                   ["direct", "deposit", "--activity", image, "--scanner", inputs.scanner,
-                    "--tof-ps", "60", "--count", "500", *VIEWS, *on, "-o", "h.h5"])
+        yield Case("direct_deposit", backend, ["direct", "deposit", "--activity", image, "--scanner", inputs.scanner,
+                                               "--tof-ps", "60", "--count", "500", *VIEWS, *on, "-o", "h.h5"])
     storages = ["buffers"] if backend == "cpu" else ["buffers", "textures"]
     for storage in storages:
         kind = [*on] if backend == "cpu" else [*on, "--storage", storage]
-        yield Case(f"direct_project_{storage}", backend,
-                   ["direct", "project", "--image", image, *KERNEL, *VIEWS, *kind, "-o", "h.h5"],
-                   loose)
+        yield Case(f"direct_project_{storage}", backend, ["direct", "project", "--image", image, *KERNEL, *VIEWS, *kind,
+                                                          "-o", "h.h5"], loose)
         yield Case(f"direct_back_{storage}", backend,
                    ["direct", "project", "--histo", histo, *KERNEL, *kind, "-o", "b.nii"], loose)
         for algorithm, block in (("ramla", "1"), ("osem", "10")):
@@ -147,7 +128,6 @@ def direct_cases(inputs, backend):
 
 
 def listmode_cases(inputs, backend):
-    """The family listmode on one backend."""
     yield Case("recon_listmode", backend,
                ["recon", "--operator", "listmode", "--scanner", inputs.scanner, "--backend",
                 backend, "--threads", "2", *GRID, "--events", inputs.path("l.petsird"),
@@ -157,50 +137,40 @@ def listmode_cases(inputs, backend):
 
 
 def plain_cases(inputs):
-    """What has no backend, or the reference's only."""
     on = ["--scanner", inputs.scanner, "--backend", "cpu", "--threads", "2"]
-    yield Case("check", "", ["scanner", "check", inputs.scanner, *GRID, "--png", "c.png"],
-               always=("the list of LORs",))
+    yield Case("check", "", ["scanner", "check", inputs.scanner, *GRID, "--png", "c.png"], always=("the list of LORs",))
     yield Case("show", "", ["scanner", "show", inputs.scanner])
     yield Case("list", "", ["scanner", "list"])
     yield Case("phantom", "", ["phantom", "spheres", *GRID, "-o", "p.mha"])
     for name in ("s.geom", "s.hscan", "s.yaml"):
         yield Case(f"convert_{name[2:]}", "", ["scanner", "convert", inputs.scanner, name])
-    yield Case("events_show", "", ["events", "show", inputs.path("l.petsird")],
-               always=("a YAML document",))
+    yield Case("events_show", "", ["events", "show", inputs.path("l.petsird")], always=("a YAML document",))
     yield Case("events_castor", "", ["events", "convert", inputs.path("l.petsird"), "c.Cdh"])
     yield Case("events_petsird", "", ["events", "convert", inputs.path("c.Cdh"), "e.petsird",
                                       "--scanner", inputs.scanner])
     yield Case("direct_lut", "", ["direct", "lut", *KERNEL, *DIRECT_GRID, "-o", "t.png"])
     yield Case("direct_factors", "", ["direct", "factors", "--scanner", inputs.scanner, "--efficiencies",
-                                      inputs.path("e.txt"), "--mu", inputs.path("mu.nii"),
-                                      "--directions", "2", "--threads", "2", *VIEWS,
-                                      *DIRECT_GRID, "-o", "n.h5"])
-    yield Case("matrix_verify", "", ["matrix", "verify", inputs.path("m.h5"), "--compare", "2",
-                                      "--backend", "cpu"])
-    yield Case("matrix_join", "", ["matrix", "join", inputs.path("m1.h5"), inputs.path("m2.h5"),
-                                    "-o", "m.h5"])
+                                      inputs.path("e.txt"), "--mu", inputs.path("mu.nii"), "--directions", "2",
+                                      "--threads", "2", *VIEWS, *DIRECT_GRID, "-o", "n.h5"])
+    yield Case("matrix_verify", "", ["matrix", "verify", inputs.path("m.h5"), "--compare", "2", "--backend", "cpu"])
+    yield Case("matrix_join", "", ["matrix", "join", inputs.path("m1.h5"), inputs.path("m2.h5"), "-o", "m.h5"])
     yield Case("render_compare", "cpu", ["render", *on, "--at", "1,0,0", "--module", "0",
                                          "--compare", "1,2", "-o", "r"])
     for name in ("m.mtx", "m.tsv", "m.hpm"):
-        yield Case(f"matrix_{name[2:]}", "cpu",
-                   ["matrix", *on, "--mode", "sampled", "--rays", "2", *GRID, "-o", name],
+        yield Case(f"matrix_{name[2:]}", "cpu", ["matrix", *on, "--mode", "sampled", "--rays", "2", *GRID, "-o", name],
                    keeps=(".part", ".part-rows"), always=("modules",))
-    yield Case("matrix_lors", "cpu",
-               ["matrix", *on, *GRID, "--by", "lor", "--lors", "0:40", "--efficiencies",
-                inputs.path("e.txt"), "-o", "m.h5"], keeps=(".part", ".part-rows"))
+    yield Case("matrix_lors", "cpu", ["matrix", *on, *GRID, "--by", "lor", "--lors", "0:40", "--efficiencies",
+                                      inputs.path("e.txt"), "-o", "m.h5"], keeps=(".part", ".part-rows"))
     yield Case("matrix_at", "cpu", ["matrix", *on, "--at", "1,0,0", "-o", "m.tsv"])
     yield Case("matrix_lor", "cpu", ["matrix", *on, *GRID, "--lor", "0,1,1,4,1,1", "-o", "l.nii"])
     yield Case("simulate_events", "cpu", ["simulate", *on, "--phantom", "spheres", *GRID,
                                           "--counts", "2000", "-o", "e.petsird"])
     stores = (("--store", "yes"), ("--store", "no"))
-    yield Case("recon_events", "cpu", ["recon", *on, *GRID, "--events", inputs.path("l.petsird"),
-                                       "--iterations", "1", "--png", "x.png", "-o", "x.hv"],
-               is_timed=True, choices=stores)
-    yield Case("recon_mu", "cpu", ["recon", *on, *GRID, "--data", inputs.path("y.h5"), "--mu",
-                                   inputs.path("mu.nii"), "--mu-as", "factors", "--iterations", "1",
-                                   "--efficiencies", inputs.path("e.txt"), "-o", "x.mhd"],
-               is_timed=True, choices=stores)
+    yield Case("recon_events", "cpu", ["recon", *on, *GRID, "--events", inputs.path("l.petsird"), "--iterations", "1",
+                                       "--png", "x.png", "-o", "x.hv"], is_timed=True, choices=stores)
+    yield Case("recon_mu", "cpu", ["recon", *on, *GRID, "--data", inputs.path("y.h5"), "--mu", inputs.path("mu.nii"),
+                                   "--mu-as", "factors", "--iterations", "1", "--efficiencies", inputs.path("e.txt"),
+                                   "-o", "x.mhd"], is_timed=True, choices=stores)
 
 
 def all_cases(inputs, kind):
@@ -214,8 +184,7 @@ def all_cases(inputs, kind):
         yield from plain_cases(inputs)
     gl, own = ["raster", "compute"], ["cpu", "native"]
     for backend in {"gl": gl, "cuda": []}.get(kind, own + gl):
-        yield from (case for case in backend_cases(inputs, backend)
-                    if backend == "raster" or not case.name == "render")
+        yield from (case for case in backend_cases(inputs, backend) if backend == "raster" or not case.name == "render")
     for backend in {"gl": ["compute"], "cuda": ["cuda"]}.get(kind, ["cpu", "compute"]):
         yield from direct_cases(inputs, backend)
     for backend in {"gl": ["compute"], "cuda": ["cuda"]}.get(kind, ["cpu", "native", "compute"]):
@@ -236,12 +205,10 @@ def same_values(a, b, tolerance):
 
 
 def same_image(one, other, tolerance):
-    return one[:352] == other[:352] and same_values(nifti_values(one), nifti_values(other),
-                                                    tolerance)
+    return one[:352] == other[:352] and same_values(nifti_values(one), nifti_values(other), tolerance)
 
 
 def same_hdf5(one, other, tolerance):
-    """The same data sets, of the same numbers."""
     import h5py
     import numpy
 
@@ -250,13 +217,11 @@ def same_hdf5(one, other, tolerance):
         with h5py.File(io.BytesIO(raw)) as file:
             file.visititems(lambda name, item: found.update({name: item[()]})
                             if isinstance(item, h5py.Dataset) else None)
-        return {name: value for name, value in found.items()
-                if getattr(value, "dtype", numpy.dtype("O")).kind in "fiu"}
+        return {name: value for name, value in found.items() if getattr(value, "dtype", numpy.dtype("O")).kind in "fiu"}
 
     a, b = numbers(one), numbers(other)
-    return set(a) == set(b) and all(
-        same_values(numpy.ravel(a[name]).astype(float), numpy.ravel(b[name]).astype(float),
-                    tolerance) for name in a)
+    return set(a) == set(b) and all(same_values(numpy.ravel(a[name]).astype(float), numpy.ravel(b[name]).astype(float),
+                                                tolerance) for name in a)
 
 
 def same_file(name, one, other, tolerance):

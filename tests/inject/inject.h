@@ -9,8 +9,7 @@
  *   INJECT_CALLS  file to which the calls are written in their order when the program ends: a line for each with the
  *                 name and a digest of the functions on the stack, which is the same in every run
  *   INJECT_DEPTH  number of these functions in the digest, from the innermost on; if unset, all */
-#ifndef LR_TESTS_INJECT_H
-#define LR_TESTS_INJECT_H
+#pragma once
 
 #include <dlfcn.h>
 #include <execinfo.h>
@@ -48,8 +47,7 @@ static void inject_write_names(void)
 /* The first call is made by the thread that starts all others. */
 static void inject_look_around(const char *kind)
 {
-    const char *wanted = getenv("INJECT_KIND"), *at = getenv("INJECT_AT");
-    const char *depth = getenv("INJECT_DEPTH");
+    const char *wanted = getenv("INJECT_KIND"), *at = getenv("INJECT_AT"), *depth = getenv("INJECT_DEPTH");
     inject.is_known = true;
     inject.is_counted = wanted != NULL && strcmp(wanted, kind) == 0;
     inject.name = getenv("INJECT_NAME");
@@ -91,5 +89,3 @@ static bool inject_fails(const char *kind, const char *name)
     }
     return inject.at > 0 && (inject.is_ever ? number >= inject.at : number == inject.at);
 }
-
-#endif

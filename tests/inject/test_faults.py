@@ -20,18 +20,7 @@ starts. In the environment:
   INJECT_SECONDS    time for all cases, in equal shares; what they leave out is told
   INJECT_FROM       with INJECT_SECONDS and one case: how many calls an earlier run of it got to; this one goes on
 """
-import atexit
-import concurrent.futures
-import json
-import os
-import random
-import re
-import shutil
-import subprocess
-import sys
-import tempfile
-import threading
-import time
+import atexit, concurrent.futures, json, os, random, re, shutil, subprocess, sys, tempfile, threading, time
 from collections import Counter
 from pathlib import Path
 
@@ -51,19 +40,14 @@ HANG_S = 120
 # Calls that fail in a case of the spread, of these kinds.
 SPREAD = int(os.environ.get("INJECT_SPREAD", {"gl": 1, "cuda": 12, "allocs": 1, "threads": 1}[KIND]))
 # Words of the sentence for each kind of fault; device: the code of a device that is not there.
-WORDS = {
-    "gl": r"memory|OpenGL|EGL|device|map|GL_|link|compile|cannot|refuses|stages",
-    "cuda": r"CUDA|memory|device",
-    "allocs": r"memory",
-    "threads": r"thread",
-}[KIND]
+WORDS = {"gl": r"memory|OpenGL|EGL|device|map|GL_|link|compile|cannot|refuses|stages", "cuda": r"CUDA|memory|device",
+         "allocs": r"memory", "threads": r"thread"}[KIND]
 CODES = {"gl": (1, 4), "cuda": (1, 4), "allocs": (1,), "threads": (1,)}[KIND]
 START = time.monotonic()
 
 
 def surroundings(**more):
-    """Nothing is remembered from run to run, sums are made in one order, and sanitizers take what is
-    preloaded."""
+    """Nothing is remembered from run to run, sums are made in one order, and sanitizers take what is preloaded."""
     found = dict(os.environ, LORASTER_CACHE="off", LP_NUM_THREADS="1", INJECT_KIND=KIND,
                  LORASTER_LIBEXEC=str(Path(FAILING if KIND != "gl" else PROGRAM).parent), **more)
     if KIND == "gl":
@@ -79,8 +63,7 @@ def run(folder, arguments, **more):
 
 
 def files_of(folder):
-    return {str(path.relative_to(folder)): path.read_bytes()
-            for path in Path(folder).rglob("*") if path.is_file()}
+    return {str(path.relative_to(folder)): path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()}
 
 
 def first_difference(one, other):
@@ -178,8 +161,7 @@ class Trial:
     def fail(self, number, ever):
         """What is wrong when that call fails, or None."""
         folder = self.fresh()
-        more = {"INJECT_AT": str(number), **({"INJECT_EVER": "1"} if ever else {}),
-                **dict(self.case.surroundings)}
+        more = {"INJECT_AT": str(number), **({"INJECT_EVER": "1"} if ever else {}), **dict(self.case.surroundings)}
         try:
             return self.judge(folder, run(folder, self.case.arguments, **more))
         except subprocess.TimeoutExpired:

@@ -6,15 +6,7 @@ not be read), and every output as it was or whole.
 
 A spread of the calls fails, or all of them in turn where LORASTER_FULL is set.
 usage: PROGRAM SOURCE_ROOT reading|writing|matrices|helper"""
-import array
-import hashlib
-import os
-import random
-import re
-import shutil
-import subprocess
-import sys
-import tempfile
+import array, hashlib, os, random, re, shutil, subprocess, sys, tempfile
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -70,7 +62,6 @@ class FailingFiles(ProgramTest):
 
     @classmethod
     def make_inputs(cls):
-        """What the runs read."""
         Inputs(cls.inputs, cls.make)
         cls.make("simulate", *cls.on, "--phantom", "spheres", *GRID, "--counts", "5000", "-o", "y.hs")
         cls.make("scanner", "convert", cls.ring, "c.hscan")
@@ -98,8 +89,7 @@ class FailingFiles(ProgramTest):
         calls.unlink(missing_ok=True)
         sanitizer = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
         surroundings = dict(os.environ, LD_PRELOAD=self.library, FAIL_FILES_CALLS=str(calls),
-                            FAIL_FILES_PROGRAM=self.watched, FAIL_FILES_AT=str(at),
-                            ASAN_OPTIONS=sanitizer,
+                            FAIL_FILES_PROGRAM=self.watched, FAIL_FILES_AT=str(at), ASAN_OPTIONS=sanitizer,
                             **({"FAIL_FILES_SYSTEM": "1"} if case.system else {}))
         done = self.run_program(*case.arguments, cwd=folder, env=surroundings)
         lines = calls.read_text(errors="replace").splitlines() if calls.exists() else []
@@ -107,8 +97,7 @@ class FailingFiles(ProgramTest):
 
     @staticmethod
     def contents(folder):
-        return {str(path.relative_to(folder)): path.read_bytes()
-                for path in folder.rglob("*") if path.is_file()}
+        return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
     def judge_strokes(self, found, new, say):
         """A font that could not be read, which is told: whole pictures with other letters, and all
@@ -127,8 +116,7 @@ class FailingFiles(ProgramTest):
         say = f"{case.name}, failing: {call}\n{done.stdout}{done.stderr}"
         found = self.contents(self.folder / "run")
         # The library that finds fonts prints sentences on its own files beside ours.
-        errors = [line for line in done.stderr.splitlines()
-                  if "error:" in line and not line.startswith("Fontconfig ")]
+        errors = [line for line in done.stderr.splitlines() if "error:" in line and not line.startswith("Fontconfig ")]
         self.assertNotIn("Sanitizer", done.stderr, say)
         if done.returncode == 0:
             self.assertEqual(errors, [], say)
@@ -143,13 +131,11 @@ class FailingFiles(ProgramTest):
         self.assertGreater(len(errors[0]), len("loraster: error: ") + 20, say)
         self.assertIsNone(re.search(r"Success|\(null\)", errors[0]), say)
         if name == "read":  # the file is not to blame
-            self.assertIsNone(re.search("truncated|damaged|has no|holds no|not an|no memory",
-                                        errors[0]), say)
+            self.assertIsNone(re.search("truncated|damaged|has no|holds no|not an|no memory", errors[0]), say)
         before = {**old, **case.given}
         for group in case.outputs:
             state = [found.get(member) for member in group]
-            self.assertIn(state, ([before.get(member) for member in group],
-                                  [new.get(member) for member in group]), say)
+            self.assertIn(state, ([before.get(member) for member in group], [new.get(member) for member in group]), say)
         known = {member for group in case.outputs for member in group}
         left = {name for name in found if name not in known}
         self.assertEqual({name for name in left if not name.endswith(case.kept)}, set(), say)
@@ -177,8 +163,7 @@ class FailingFiles(ProgramTest):
         members = [member for group in case.outputs for member in group]
         olds = [{}]
         if members and not case.given:
-            olds.append({member: b"older " + member.encode() for member in members
-                         if "/" not in member})
+            olds.append({member: b"older " + member.encode() for member in members if "/" not in member})
         total = tried = failed = 0
         for old in olds:
             done, calls, folder = self.run_case(case, old, 0)
@@ -216,54 +201,42 @@ class Reading(FailingFiles):
                                             ("show", "g.geom"), ("show", "l.petsird")))
 
     def test_events(self):
-        self.fail_in_all([
-            Case("events show petsird", ["events", "show", self.input("l.petsird"), "--json"]),
-            Case("events show castor", ["events", "show", self.input("c.Cdh"), "--scanner",
-                                        self.ring]),
-            Case("recon petsird", ["recon", *self.on, *GRID, "--events", self.input("l.petsird"),
-                                   "--iterations", "1", "-o", "r.nii"], [["r.nii"]]),
-        ])
+        self.fail_in_all([Case("events show petsird", ["events", "show", self.input("l.petsird"), "--json"]),
+                          Case("events show castor", ["events", "show", self.input("c.Cdh"), "--scanner", self.ring]),
+                          Case("recon petsird", ["recon", *self.on, *GRID, "--events", self.input("l.petsird"),
+                                                 "--iterations", "1", "-o", "r.nii"], [["r.nii"]]),])
 
     def test_images(self):
-        self.fail_in_all(Case(f"project {name}",
-                              ["project", *self.on, "--image", self.input(name),
-                               *(GRID if name.endswith("npy") else []), "-o", "p.h5"], [["p.h5"]])
+        self.fail_in_all(Case(f"project {name}", ["project", *self.on, "--image", self.input(name),
+                                                  *(GRID if name.endswith("npy") else []), "-o", "p.h5"], [["p.h5"]])
                          for name in ("x.nii.gz", "i.hv", "i.mha", "i.npy"))
 
     def test_data(self):
-        self.fail_in_all(Case(f"backproject {name}",
-                              ["backproject", *self.on, *GRID, "--data", self.input(name),
-                               "-o", "b.nii"], [["b.nii"]])
-                         for name in ("y.h5", "y.hs"))
+        self.fail_in_all(Case(f"backproject {name}", ["backproject", *self.on, *GRID, "--data", self.input(name), "-o",
+                                                      "b.nii"], [["b.nii"]]) for name in ("y.h5", "y.hs"))
 
     def test_verify(self):
-        self.fail_in_all(Case(f"matrix verify {name}",
-                              ["matrix", "verify", self.input(name), *more])
-                         for name, more in (("m.h5", ["--threads", "1"]),
-                                            ("m.npz", [*self.on, *GRID])))
+        self.fail_in_all(Case(f"matrix verify {name}", ["matrix", "verify", self.input(name), *more]) for name,
+                         more in (("m.h5", ["--threads", "1"]), ("m.npz", [*self.on, *GRID])))
 
 
 class Writing(FailingFiles):
     def test_images(self):
-        groups = {"p.nii": ["p.nii"], "p.nii.gz": ["p.nii.gz"], "p.hv": ["p.hv", "p.v"],
-                  "p.hdr": ["p.hdr", "p.img"], "p.mhd": ["p.mhd", "p.raw"], "p.mha": ["p.mha"],
-                  "p.npy": ["p.npy"]}
+        groups = {"p.nii": ["p.nii"], "p.nii.gz": ["p.nii.gz"], "p.hv": ["p.hv", "p.v"], "p.hdr": ["p.hdr", "p.img"],
+                  "p.mhd": ["p.mhd", "p.raw"], "p.mha": ["p.mha"], "p.npy": ["p.npy"]}
         self.fail_in_all(Case(f"phantom {name}", ["phantom", "spheres", *GRID, "-o", name], [group])
                          for name, group in groups.items())
 
     def test_scanners(self):
         groups = {"s.yaml": ["s.yaml"], "s.geom": ["s.geom"], "s.hscan": ["s.hscan", "s.lut"],
                   "s.petsird": ["s.petsird"]}
-        self.fail_in_all(Case(f"scanner convert {name}",
-                              ["scanner", "convert", self.ring, name], [group])
-                         for name, group in groups.items())
+        self.fail_in_all(Case(f"scanner convert {name}", ["scanner", "convert", self.ring, name], [group]) for name,
+                         group in groups.items())
 
     def test_data(self):
         counts = ["simulate", *self.on, "--phantom", "spheres", *GRID, "--counts", "500", "-o"]
-        groups = {"y.h5": ["y.h5"], "y.hs": ["y.hs", "y.s"], "y.petsird": ["y.petsird"],
-                  "y.Cdh": ["y.Cdh", "y.Cdf"]}
-        self.fail_in_all(Case(f"simulate {name}", [*counts, name], [group])
-                         for name, group in groups.items())
+        groups = {"y.h5": ["y.h5"], "y.hs": ["y.hs", "y.s"], "y.petsird": ["y.petsird"], "y.Cdh": ["y.Cdh", "y.Cdf"]}
+        self.fail_in_all(Case(f"simulate {name}", [*counts, name], [group]) for name, group in groups.items())
 
     def test_events(self):
         self.fail_in_all([
@@ -275,15 +248,14 @@ class Writing(FailingFiles):
         ])
 
     def test_recon(self):
-        self.fail_in_all([
-            Case("recon", ["recon", *self.on, *GRID, "--data", self.input("y.h5"), "--iterations",
-                           "2", "--save-every", "1", "--png", "r.png", "--efficiencies",
-                           self.input("e.txt"), "--mu", self.input("mu.nii"), "-o", "r.nii"],
-                 [["r.nii"], ["r.png"], ["r.iter1.nii"],
-                  ["r.iter2.nii"]]),
-            Case("sensitivity", ["sensitivity", *self.on[:-2], *GRID, "-o", "s.mhd"],
-                 [["s.mhd", "s.raw"]], system=True),
-        ])
+        self.fail_in_all([Case("recon", ["recon", *self.on, *GRID, "--data", self.input("y.h5"), "--iterations", "2",
+                                         "--save-every", "1", "--png", "r.png", "--efficiencies", self.input("e.txt"),
+                                         "--mu", self.input("mu.nii"), "-o", "r.nii"], [["r.nii"], ["r.png"],
+                                                                                        ["r.iter1.nii"],
+                                                                                        ["r.iter2.nii"]]),
+                          Case("sensitivity", ["sensitivity", *self.on[:-2], *GRID, "-o", "s.mhd"], [["s.mhd",
+                                                                                                      "s.raw"]],
+                               system=True),])
 
     def test_pictures(self):
         self.fail_in_all([
@@ -319,19 +291,17 @@ class Matrices(FailingFiles):
 
     def test_formats(self):
         stir = ["m.pm", "m_template.s", "m_template.hs", "m_template.v", "m_template.hv", "m.hpm"]
-        groups = {"m.h5": ["m.h5"], "m.npz": ["m.npz"], "m.mtx": ["m.mtx"], "m.tsv": ["m.tsv"],
-                  "m.hpm": stir}
+        groups = {"m.h5": ["m.h5"], "m.npz": ["m.npz"], "m.mtx": ["m.mtx"], "m.tsv": ["m.tsv"], "m.hpm": stir}
         self.fail_in_all(Case(f"matrix {name}", ["matrix", *self.on, *GRID, "-o", name], [group],
                               kept=self.KEPT if name in ("m.h5", "m.npz", "m.mtx") else ())
                          for name, group in groups.items())
 
     def test_factors(self):
-        self.fail_in_all([Case("matrix with factors",
-                               ["matrix", *self.on, *GRID, "--efficiencies", self.input("e.txt"),
-                                "--mu", self.input("mu.nii"), "--mu-as", "factors", "--compress",
-                                "1", "-o", "m.h5"], [["m.h5"]], kept=self.KEPT),
-                          Case("matrix --lor", ["matrix", *self.on, *GRID, "--lor", "0,1,2,4,3,0",
-                                                "-o", "t.nii.gz"], [["t.nii.gz"]])])
+        self.fail_in_all([Case("matrix with factors", ["matrix", *self.on, *GRID, "--efficiencies", self.input("e.txt"),
+                                                       "--mu", self.input("mu.nii"), "--mu-as", "factors", "--compress",
+                                                       "1", "-o", "m.h5"], [["m.h5"]], kept=self.KEPT),
+                          Case("matrix --lor", ["matrix", *self.on, *GRID, "--lor", "0,1,2,4,3,0", "-o", "t.nii.gz"],
+                               [["t.nii.gz"]])])
 
     def test_resume(self):
         """What another run has left stays, unless the whole is there."""
@@ -339,8 +309,7 @@ class Matrices(FailingFiles):
         for name, rows in (("m.h5", GRID), ("m.npz", GRID), ("p.h5", points)):
             arguments = ["matrix", *self.on, *rows, "-o", name]
             given = self.leave(arguments, name)
-            self.fail_in_all([Case(f"matrix --resume {name}", [*arguments, "--resume"], [[name]],
-                                   given, self.KEPT)])
+            self.fail_in_all([Case(f"matrix --resume {name}", [*arguments, "--resume"], [[name]], given, self.KEPT)])
 
     def test_contents(self):
         """Under the same names and options, other values make another matrix."""
@@ -350,9 +319,8 @@ class Matrices(FailingFiles):
             shutil.copy(self.inputs / name, local)
         ring = local / "ring.yaml"
         ring.write_text(ring.read_text() + "crystal_mu_per_mm: 0.08\n")
-        arguments = ["matrix", *self.on[2:], "--scanner", str(ring), *GRID, "--penetration",
-                     "--mode", "sampled", "--rays", "2", "--efficiencies",
-                     str(local / "e.txt"), "--mu", str(local / "mu.nii"), "-o", "m.h5"]
+        arguments = ["matrix", *self.on[2:], "--scanner", str(ring), *GRID, "--penetration", "--mode", "sampled",
+                     "--rays", "2", "--efficiencies", str(local / "e.txt"), "--mu", str(local / "mu.nii"), "-o", "m.h5"]
         given = self.leave(arguments, "m.h5")
         self.good(*arguments, cwd=local)
         whole = (local / "m.h5").read_bytes()
@@ -375,8 +343,7 @@ class Matrices(FailingFiles):
             found = self.contents(folder)
             self.assertEqual({ending: found[ending] for ending in given}, given)
         self.good(*resumed, cwd=folder)
-        self.assertEqual((folder / "m.h5").read_bytes(), whole)
-        self.assertEqual(set(self.contents(folder)), {"m.h5"})
+        self.assertEqual(((folder / "m.h5").read_bytes(), set(self.contents(folder))), (whole, {"m.h5"}))
 
     def leave(self, arguments, name):
         """What a run leaves that cannot rename its whole file, or write it: all rows."""
@@ -397,14 +364,13 @@ class Helper(FailingFiles):
     watched = "loraster-hdf5-reader"
 
     def test_reader(self):
-        self.fail_in_all([
-            Case("backproject", ["backproject", *self.on, *GRID, "--data", self.input("y.h5"),
-                                 "-o", "b.nii"], [["b.nii"]]),
-            Case("matrix verify", ["matrix", "verify", self.input("m.h5"), "--threads", "1"]),
-            Case("recon direct", ["recon", "--operator", "direct", "--data", self.input("h.h5"), *KERNEL,
-                                  "--algorithm", "ramla", "--views-per-block", "1", "--iterations", "1",
-                                  "--backend", "cpu", "-o", "r.nii"], [["r.nii"]]),
-        ])
+        self.fail_in_all([Case("backproject", ["backproject", *self.on, *GRID, "--data", self.input("y.h5"), "-o",
+                                               "b.nii"], [["b.nii"]]), Case("matrix verify", ["matrix", "verify",
+                                                                                              self.input("m.h5"),
+                                                                                              "--threads", "1"]),
+                          Case("recon direct", ["recon", "--operator", "direct", "--data", self.input("h.h5"), *KERNEL,
+                                                "--algorithm", "ramla", "--views-per-block", "1", "--iterations", "1",
+                                                "--backend", "cpu", "-o", "r.nii"], [["r.nii"]]),])
 
 
 if __name__ == "__main__":

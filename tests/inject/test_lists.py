@@ -2,18 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether every function of OpenGL, EGL and CUDA that the sources call has its stand-in.
 
-usage: test_lists.py SOURCE_ROOT
-"""
-import re
-import sys
+usage: test_lists.py SOURCE_ROOT"""
+import re, sys
 from pathlib import Path
 
 ROOT = Path(sys.argv[1])
 # Questions for errors, which stand-ins answer or leave alone.
 QUESTIONS = {"glGetError", "glGetGraphicsResetStatus", "eglGetError", "cudaGetErrorString"}
 # Functions that kernels call, and a template of the headers over cudaLaunchKernelExC.
-ON_THE_DEVICE = {"cudaGridDependencySynchronize", "cudaTriggerProgrammaticLaunchCompletion",
-                 "cudaLaunchKernelEx"}
+ON_THE_DEVICE = {"cudaGridDependencySynchronize", "cudaTriggerProgrammaticLaunchCompletion", "cudaLaunchKernelEx"}
 
 
 def called(pattern, *folders):

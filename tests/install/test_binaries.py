@@ -1,14 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Reads every program and library of the build tree and of an installed copy: where they look for
-libraries, how they are guarded, which libraries are not for what is installed, and which names the
-library gives away."""
-import argparse
-import os
-import shutil
-import subprocess
-import sys
-import tempfile
+"""Reads every program and library of the build tree and of an installed copy: where they look for libraries, how they
+are guarded, which libraries are not for what is installed, and which names the library gives away."""
+import argparse, os, shutil, subprocess, sys, tempfile
 from pathlib import Path
 
 

@@ -2,12 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Installs the build into a temporary folder, then compiles programs against the copy with nothing but
 what pkg-config says, moves it elsewhere, and runs them and the installed program there."""
-import argparse
-import json
-import os
-import subprocess
-import sys
-import tempfile
+import argparse, json, os, subprocess, sys, tempfile
 from pathlib import Path
 
 def run(words, **options):

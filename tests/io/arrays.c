@@ -10,7 +10,7 @@
 
 static void test_npy(void **state)
 {
-    const char *path = file_in(&files.folder, "a.npy");
+    const char *path = "a.npy";
     float values[24];
     for (int n = 0; n < 24; n++) values[n] = (float)n - 0.1f;
     const int64_t shape[3] = {2, 3, 4};
@@ -26,8 +26,7 @@ static void test_npy(void **state)
         assert_memory_equal(bytes + start, values, 4 * counts[dims]); /* little-endian machine */
         bytes[start - 1] = '\0';
         const char *text = (const char *)bytes + 10;
-        assert_non_null(strstr(text, "'descr': '<f4'"));
-        assert_non_null(strstr(text, "'fortran_order': False"));
+        assert_all(strstr(text, "'descr': '<f4'") != NULL, strstr(text, "'fortran_order': False") != NULL);
         assert_non_null(strstr(text, tuples[dims]));
     }
     const int64_t bad[2][2] = {{3, -1}, {INT64_MAX / 2, 3}};
@@ -37,7 +36,7 @@ static void test_npy(void **state)
 
 static void test_png(void **state)
 {
-    const char *path = file_in(&files.folder, "a.png");
+    const char *path = "a.png";
     enum { width = 37, height = 11 };
     uint8_t rgb[height][width][3], back[height][width][3];
     uint64_t seed = test_seed();
@@ -89,8 +88,7 @@ static void test_places(void **state)
     const lr_array array = {&value, NULL, 0};
     assert_fails(lr_npy_write("no/such/folder/a.npy", &array, log), LR_FAILED, &files.log, "no folder no/such/folder/");
     assert_fails(lr_npy_write(files.folder.path, &array, log), LR_FAILED, &files.log, "it is a folder");
-    assert_int_equal(lr_npy_write("", &array, log), LR_USAGE);
-    assert_int_equal(lr_npy_write(NULL, &array, log), LR_USAGE);
+    assert_ints(lr_npy_write("", &array, log), LR_USAGE, lr_npy_write(NULL, &array, log), LR_USAGE);
 }
 
 /* An output appears only when it is finished; if it is given up, it never appears. Two outputs at once do not
@@ -98,11 +96,9 @@ static void test_places(void **state)
 static void test_whole_or_not(void **state)
 {
     struct lr_output first, second;
-    const char *path = file_in(&files.folder, "a");
-    assert_int_equal(lr_output_open(&first, path, NULL), LR_OK);
-    assert_int_equal(lr_output_open(&second, path, NULL), LR_OK);
-    assert_int_equal(lr_output_write(&first, "first", 5), LR_OK);
-    assert_int_equal(lr_output_write(&second, "2nd", 3), LR_OK);
+    const char *path = "a";
+    assert_ok(lr_output_open(&first, path, NULL), lr_output_open(&second, path, NULL));
+    assert_ok(lr_output_write(&first, "first", 5), lr_output_write(&second, "2nd", 3));
     assert_int_equal(access(path, F_OK), -1);
     assert_int_equal(lr_output_finish(&first), LR_OK);
     lr_output_abandon(&second);

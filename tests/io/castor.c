@@ -107,8 +107,7 @@ static void list_mode_comes_back(void **state)
         write_events(events, &info);
         lr_event_list *list = read_list(files.lors->scanner);
         assert_pairs(0, {list->count, COUNT}, {list->info.has_tof, tof});
-        assert_true(list->info.tof_resolution_ps == (tof ? 250 : 0));
-        assert_true(list->info.duration_s == 12.5);
+        assert_all(list->info.tof_resolution_ps == (tof ? 250 : 0), list->info.duration_s == 12.5);
         assert_string_equal(list->info.version, "list mode");
         assert_string_equal(list->info.scanner, "heptagon__small");
         for (int k = 0; k < COUNT; k++) {
@@ -284,8 +283,7 @@ static void bad_headers_are_refused(void **state)
         {GOOD "TOF information flag: 2\n", "'tof information flag' is 2"},
         {GOOD "TOF information flag: 1\n", "it ends at byte 24, within event 1 of the 2"},
         {GOOD "Histo TOF number of bins: 100000000\n", "'histo tof number of bins'"},
-        {NAMED "Data mode: histogram\nHisto TOF number of bins: 5\n", "no 'Histo TOF bin size (ps)'"},
-    };
+        {NAMED "Data mode: histogram\nHisto TOF number of bins: 5\n", "no 'Histo TOF bin size (ps)'"}};
     uint32_t words[6] = {0, 0, 1, 0, 0, CRYSTALS};
     bytes_write(DATA, words, sizeof(words));
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) expect(cases[k][0], cases[k][1]);
@@ -321,9 +319,7 @@ static void numbers_must_be_finite(void **state)
            "event 0, at byte 0, has the time of flight nan");
 }
 
-group_main("io castor", set_up, files_end, cmocka_unit_test(crystals_go_by_ring_and_azimuth),
-           cmocka_unit_test(tables_have_the_same_order), cmocka_unit_test(list_mode_comes_back),
-           cmocka_unit_test(tables_name_crystals), cmocka_unit_test(delayeds_are_told),
-           cmocka_unit_test(every_flag_moves_the_rest), cmocka_unit_test(histograms_have_bins),
-           cmocka_unit_test(histograms_come_back), cmocka_unit_test(bad_headers_are_refused),
-           cmocka_unit_test(events_before_the_end_are_read), cmocka_unit_test(numbers_must_be_finite))
+group_main("io castor", set_up, files_end,
+           EACH(cmocka_unit_test, crystals_go_by_ring_and_azimuth, tables_have_the_same_order, list_mode_comes_back,
+                tables_name_crystals, delayeds_are_told, every_flag_moves_the_rest, histograms_have_bins,
+                histograms_come_back, bad_headers_are_refused, events_before_the_end_are_read, numbers_must_be_finite))

@@ -46,8 +46,7 @@ static const struct form forms[] = {
     {"gaps_alike", {{8, 1}, {2, 1}, {1, 1}, {3, 4}}, {{0}, {0.2, 0}}, 0, 360, true, 0, {0}, 1},
     {"single", {{40, 1}, {1, 1}, {1, 1}, {1, 1}}, {{0}}, 0, 360, true, 0, {0}, 1},
     {"one_ring", {{8, 1}, {1, 1}, {1, 1}, {6, 1}}, {{0}}, 0, 360, true, 0, {0}, 1},
-    {"odd", {{7, 1}, {1, 1}, {1, 1}, {6, 4}}, {{0}}, 0, 360, true, 0, {0}, 1},
-};
+    {"odd", {{7, 1}, {1, 1}, {1, 1}, {6, 4}}, {{0}}, 0, 360, true, 0, {0}, 1}};
 enum { NUM_FORMS = sizeof(forms) / sizeof(forms[0]) };
 
 static const double size_mm[3] = {3, 3.5, 8}, crystal_gap_mm[2] = {0.2, 0.3};
@@ -99,8 +98,7 @@ static void model(const struct form *form)
         }
         const double turn = form->counterclockwise ? -1 : 1;
         const double angle = turn * (form->first_deg + sector * form->span_deg / form->count[0][0]) * pi / 180;
-        const double across_mm = turn * along_mm(form, unit[0], 0, 1);
-        const double out_mm = 80 + 9 * rest + 0.5 * size_mm[2];
+        const double across_mm = turn * along_mm(form, unit[0], 0, 1), out_mm = 80 + 9 * rest + 0.5 * size_mm[2];
         double *place = places_mm[num_places++];
         place[0] = -(out_mm * sin(angle) + across_mm * cos(angle));
         place[1] = out_mm * cos(angle) - across_mm * sin(angle);
@@ -114,12 +112,10 @@ static const char *write_form(const struct form *form)
 {
     static const char *const units[4] = {"rsector", "module", "submodule", "crystal"};
     static const char *const axes[2] = {"transaxial", "axial"};
-    char name[64];
+    static char name[64];
     model(form);
     snprintf(name, sizeof(name), "%s.geom", form->name);
-    const char *path = file_in(&files.folder, name);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
+    FILE *file = non_null(fopen(name, "w"));
     fprintf(file,
             "modality : PET\nscanner name : %s\nnumber of elements : %d\nnumber of layers : %d\n"
             "scanner radius : 80,89,98\nnumber of rsectors : %d\nnumber of rsectors axial : %d\n"
@@ -139,7 +135,7 @@ static const char *write_form(const struct form *form)
           "field of view transaxial : 100\nfield of view axial : 50\n",
           file);
     assert_int_equal(fclose(file), 0);
-    return path;
+    return name;
 }
 
 /* --- the ways in which events get their scanner --- */
@@ -180,10 +176,10 @@ static void assert_events(const char *name, const lr_scanner *scanner, const cha
         words[k][0] = words[k][1] = k;
         words[k][2] = (k + count / 2) % count;
     }
-    bytes_write(file_in(&files.folder, "events.Cdf"), words, count * sizeof(words[0]));
+    bytes_write("events.Cdf", words, count * sizeof(words[0]));
     snprintf(text, sizeof(text), "Data filename: events.Cdf\nNumber of events: %d\nData mode: list\nScanner name: %s\n",
              num_places, name);
-    const char *path = file_in(&files.folder, "events.Cdh");
+    const char *path = "events.Cdh";
     text_write(path, text);
     const lr_events_source source = {.path = path, .scanner = scanner, .companion = companion, .log = &files.log.log};
     lr_event_list *list = keep(lr_event_list_read(&source));
@@ -207,10 +203,8 @@ static void numbers_are_carried(void **state)
         assert_numbers(scanner, forms[f].name);
         assert_events("unknown", scanner, NULL);
         for (int k = 0; k < 2; k++) {
-            const char *path = file_in(&files.folder, others[k]);
-            assert_int_equal(lr_scanner_write(path, scanner, &files.log.log), LR_OK);
-            lr_scanner *again = read_scanner(path);
-            assert_numbers(again, others[k]);
+            assert_int_equal(lr_scanner_write(others[k], scanner, &files.log.log), LR_OK);
+            assert_numbers(read_scanner(others[k]), others[k]);
         }
         size_t bytes; /* row k of a look-up table is the crystal with number k */
         float(*rows)[6] = (float(*)[6])(void *)bytes_read("copy.lut", &bytes);
@@ -237,10 +231,9 @@ static void lor_data_keep_numbers(void **state)
 {
     lr_lors *lors = lors_of(read_scanner(write_form(&forms[1])));
     lr_lor_data *data = keep(lr_lor_data_create(lors, NULL));
-    const char *path = file_in(&files.folder, "counts.h5");
+    const char *path = "counts.h5";
     assert_int_equal(lr_lor_data_write(path, lors, data, &files.log.log), LR_OK);
-    lr_scanner *again = keep(lr_scanner_read_hdf5(path, &files.log.log));
-    assert_numbers(again, "counts.h5");
+    assert_numbers(keep(lr_scanner_read_hdf5(path, &files.log.log)), "counts.h5");
 }
 
 /* A .geom file that LORaster writes is numbered as in CASToR. If the scanner's own numbers differ from these, a
@@ -250,8 +243,7 @@ static void another_geometry_is_told(void **state)
     for (int f = 0; f < 2; f++) {
         test_log_init(&files.log);
         lr_scanner *scanner = read_scanner(write_form(&forms[f]));
-        const char *copy = file_in(&files.folder, "other.geom");
-        assert_int_equal(lr_scanner_write(copy, scanner, &files.log.log), LR_OK);
+        assert_int_equal(lr_scanner_write("other.geom", scanner, &files.log.log), LR_OK);
         assert_int_equal(strstr(files.log.warning, "numbers the crystals of this file otherwise") != NULL, f);
     }
 }
@@ -265,7 +257,7 @@ static void damaged_orders_are_refused(void **state)
     "face_mm: [2, 2], depth_mm: 9}\ncastor_order: %s\n"
     for (size_t k = 0; k < sizeof(orders) / sizeof(orders[0]); k++) {
         char text[512];
-        const char *path = file_in(&files.folder, "bad.yaml");
+        const char *path = "bad.yaml";
         test_log_init(&files.log);
         snprintf(text, sizeof(text), ORDERED, orders[k]);
         text_write(path, text);

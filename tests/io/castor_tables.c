@@ -112,8 +112,7 @@ static lr_scanner *read_table(struct table *table)
 {
     test_log_init(&table->log);
     memset(table->warned, 0, sizeof(table->warned));
-    const lr_log log = {hear, table};
-    return keep(lr_scanner_read(table->header, &log));
+    return keep(lr_scanner_read(table->header, &(lr_log){hear, table}));
 }
 
 /* The scanner has as many crystals as the table has rows, and a crystal at the position of each row. */
@@ -196,12 +195,10 @@ static void sizes_are_inferred(void **state)
         const char *sizes;
         int warned;
         double face_mm[2]; /* 0 = not compared */
-    } cases[] = {
-        {"crystals size depth: 20\ncrystals size axial: 4\n", 1, {4.17252, 4}},
-        {"crystals size depth: 20\n", 2, {0, 4.0625}},
-        /* the default of CASToR */
-        {"crystals size depth: 20\ncrystals size trans: 0\ncrystals size axial: 0\n", 2, {0, 0}},
-    };
+    } cases[] = {{"crystals size depth: 20\ncrystals size axial: 4\n", 1, {4.17252, 4}},
+                 {"crystals size depth: 20\n", 2, {0, 4.0625}},
+                 /* the default of CASToR */
+                 {"crystals size depth: 20\ncrystals size trans: 0\ncrystals size axial: 0\n", 2, {0, 0}}};
     struct table *table = *state;
     fill(table, &mmr);
     for (int n = 0; n < 3; n++) {
@@ -244,11 +241,9 @@ static void inveon_is_made_to_fit(void **state)
 static void what_does_not_fit_is_refused(void **state)
 {
     struct table *table = *state;
-    static const char *const sizes[] = {
-        "crystals size depth: 40\nmean depth of interaction: 20\n",
-        "crystals size depth: 10\nmean depth of interaction: 0\n",
-        "crystals size depth: 10\nmean depth of interaction: 9.9\n",
-    };
+    static const char *const sizes[] = {"crystals size depth: 40\nmean depth of interaction: 20\n",
+                                        "crystals size depth: 10\nmean depth of interaction: 0\n",
+                                        "crystals size depth: 10\nmean depth of interaction: 9.9\n"};
     fill(table, &inveon);
     for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
         write_table(table, sizes[k]);

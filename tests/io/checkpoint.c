@@ -20,16 +20,9 @@ static lr_checkpoint checkpoint;
 static int set_up(void **state)
 {
     for (int k = 0; k < NUM_IMAGES * NUM_VALUES; k++) given[k] = 0.25f * (float)k;
-    checkpoint = (lr_checkpoint){.grid = {{4, 3, 2}, {1.5, 2.0, 2.5}, {-3.0, 0.0, 7.0}},
-                                 .num_images = NUM_IMAGES,
-                                 .num_values = NUM_VALUES,
-                                 .images = given,
-                                 .iterations = 12,
-                                 .ranks = 3,
-                                 .frame = 2,
-                                 .guess_iterations = 1,
-                                 .local_iterations = 5,
-                                 .log_likelihood = -1234.5678901234567};
+    checkpoint = filled(lr_checkpoint, .grid = {{4, 3, 2}, {1.5, 2.0, 2.5}, {-3.0, 0.0, 7.0}}, .num_images = NUM_IMAGES,
+                        .num_values = NUM_VALUES, .images = given, .iterations = 12, .ranks = 3, .frame = 2,
+                        .guess_iterations = 1, .local_iterations = 5, .log_likelihood = -1234.5678901234567);
     memcpy(checkpoint.key, key, sizeof(key));
     files_begin(state);
     return lr_checkpoint_write(PATH, &checkpoint, NULL) != LR_OK;
@@ -70,8 +63,7 @@ static void another_key_is_refused(void **state)
          "it was begun with subsets 2, and now it is subsets 20"},
         {"backend native; subsets 2; measurement, contents 0124", "it was begun with other contents of: measurement"},
         {"backend native; subsets 2; bootstrap replicate 7; measurement, contents 0123",
-         "now it is bootstrap replicate 7"},
-    };
+         "now it is bootstrap replicate 7"}};
     lr_checkpoint back;
     for (size_t k = 0; k < sizeof(others) / sizeof(others[0]); k++) {
         test_log_init(&files.log);

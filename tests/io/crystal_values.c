@@ -38,8 +38,7 @@ static void our_own_arrays_are_read(void **state)
 {
     const int64_t shapes[][3] = {{CRYSTALS}, {4, 9}, {2, 3, 6}};
     for (int dims = 1; dims <= 3; dims++) {
-        const lr_array array = {known, shapes[dims - 1], dims};
-        assert_int_equal(lr_npy_write(FILE_NAME, &array, NULL), LR_OK);
+        assert_int_equal(lr_npy_write(FILE_NAME, &(lr_array){known, shapes[dims - 1], dims}, NULL), LR_OK);
         check();
     }
 }
@@ -47,8 +46,7 @@ static void our_own_arrays_are_read(void **state)
 /* Writes a header of this version and text, then the numbers as doubles; the last `cut` bytes are missing. */
 static void write_doubles(int version, const char *text, long cut)
 {
-    FILE *file = fopen(FILE_NAME, "wb");
-    assert_non_null(file);
+    FILE *file = non_null(fopen(FILE_NAME, "wb"));
     fprintf(file, "\x93NUMPY%c%c%c%c", version, 0, (int)(strlen(text) & 255), (int)(strlen(text) >> 8));
     if (version > 1) fprintf(file, "%c%c", 0, 0);
     fputs(text, file);
@@ -57,11 +55,10 @@ static void write_doubles(int version, const char *text, long cut)
         fwrite(&value, sizeof(value), 1, file);
     }
     fflush(file);
-    assert_int_equal(ftruncate(fileno(file), ftell(file) - cut), 0);
-    assert_int_equal(fclose(file), 0);
+    assert_ints(ftruncate(fileno(file), ftell(file) - cut), 0, fclose(file), 0);
 }
 
-static const char good_header[] = "{'descr': '<f8', 'fortran_order': False, 'shape': (36,), }\n";
+static const char good_header[] = "{'descr': '<f8', 'fortran_order': False, 'shape': (36,) }\n";
 
 static void doubles_are_read(void **state)
 {
@@ -76,18 +73,17 @@ static void doubles_are_read(void **state)
 static void wrong_arrays_are_refused(void **state)
 {
     static const char *const cases[][2] = {
-        {"{'descr': '>f8', 'fortran_order': False, 'shape': (36,), }", "astype('<f4')"},
-        {"{'descr': '<i8', 'fortran_order': False, 'shape': (36,), }", "astype('<f4')"},
-        {"{'descr': '<f8', 'fortran_order': True, 'shape': (6, 6), }", "is in Fortran order"},
-        {"{'descr': '<f8', 'fortran_order': False, 'shape': (35,), }",
+        {"{'descr': '>f8', 'fortran_order': False, 'shape': (36,) }", "astype('<f4')"},
+        {"{'descr': '<i8', 'fortran_order': False, 'shape': (36,) }", "astype('<f4')"},
+        {"{'descr': '<f8', 'fortran_order': True, 'shape': (6, 6) }", "is in Fortran order"},
+        {"{'descr': '<f8', 'fortran_order': False, 'shape': (35,) }",
          "holds 35 numbers where small ring has 36 crystals"},
-        {"{'descr': '<f8', 'fortran_order': False, 'shape': (), }", "holds 1 numbers"},
-        {"{'descr': '<f8', 'fortran_order': False, 'shape': (99999, 99999, 99999, 99999), }", "header is damaged"},
+        {"{'descr': '<f8', 'fortran_order': False, 'shape': () }", "holds 1 numbers"},
+        {"{'descr': '<f8', 'fortran_order': False, 'shape': (99999, 99999, 99999, 99999) }", "header is damaged"},
         {"{'descr': '<f8', 'fortran_order': False, 'shape': (36", "header is damaged"},
         {"{'descr': '<f8', 'fortran_order': False}", "header is damaged"},
-        {"{'descr': '<f8', 'shape': (36,), }", "header is damaged"},
-        {"", "astype('<f4')"},
-    };
+        {"{'descr': '<f8', 'shape': (36,) }", "header is damaged"},
+        {"", "astype('<f4')"}};
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         write_doubles(1, cases[k][0], 0);
         expect(cases[k][1]);
@@ -118,16 +114,14 @@ static void text_is_read(void **state)
 
 static void wrong_text_is_refused(void **state)
 {
-    static const char *const cases[][2] = {
-        {"", "holds 0 numbers where small ring has 36"},
-        {"# nothing", "holds 0 numbers"},
-        {"1 2 3", "holds 3 numbers"},
-        {"1\n2\nthree\n", FILE_NAME ":3: 'three' is not a number"},
-        {"1 2 0x", FILE_NAME ":1: '0x' is not a number"},
-        {"1 -2", FILE_NAME ":1: the number of crystal 1 is -2"},
-        {"\nnan", FILE_NAME ":2: the number of crystal 0 is nan"},
-        {"1e39", "must be finite"},
-    };
+    static const char *const cases[][2] = {{"", "holds 0 numbers where small ring has 36"},
+                                           {"# nothing", "holds 0 numbers"},
+                                           {"1 2 3", "holds 3 numbers"},
+                                           {"1\n2\nthree\n", FILE_NAME ":3: 'three' is not a number"},
+                                           {"1 2 0x", FILE_NAME ":1: '0x' is not a number"},
+                                           {"1 -2", FILE_NAME ":1: the number of crystal 1 is -2"},
+                                           {"\nnan", FILE_NAME ":2: the number of crystal 0 is nan"},
+                                           {"1e39", "must be finite"}};
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         text_write(FILE_NAME, cases[k][0]);
         expect(cases[k][1]);

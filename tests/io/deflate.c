@@ -14,8 +14,7 @@ static const char path[] = "./deflated";
 static void write_stream(const struct lr_piece *pieces, int num_pieces)
 {
     struct lr_output output;
-    assert_int_equal(lr_output_open(&output, path, NULL), LR_OK);
-    assert_int_equal(lr_output_deflate(&output, pieces, num_pieces), LR_OK);
+    assert_ok(lr_output_open(&output, path, NULL), lr_output_deflate(&output, pieces, num_pieces));
     assert_int_equal(lr_output_finish(&output), LR_OK);
 }
 

@@ -10,12 +10,10 @@ struct text {
     const char *ring, *module, *rules, *rest;
 };
 
-static const struct text sound = {
-    "radius_mm: 328, modules: 56, rings: 1",
-    "crystals: [8, 64], pitch_mm: [4.09, 4.0625], face_mm: [4, 4], depth_mm: 20",
-    "min_module_difference: 9, max_ring_difference: 60",
-    "axial_length_mm: 258\ntof: {resolution_ps: 500}\ncrystal_mu_per_mm: 0.087\n",
-};
+static const struct text sound = {"radius_mm: 328, modules: 56, rings: 1",
+                                  "crystals: [8, 64], pitch_mm: [4.09, 4.0625], face_mm: [4, 4], depth_mm: 20",
+                                  "min_module_difference: 9, max_ring_difference: 60",
+                                  "axial_length_mm: 258\ntof: {resolution_ps: 500}\ncrystal_mu_per_mm: 0.087\n"};
 
 static lr_diagnosis *diagnose_yaml(const char *yaml, const lr_grid *grid)
 {
@@ -23,8 +21,7 @@ static lr_diagnosis *diagnose_yaml(const char *yaml, const lr_grid *grid)
     lr_scanner_draft *draft =
         lr_scanner_draft_parse(lr_yaml_parse("planted.yaml", yaml, (int64_t)strlen(yaml), &log.log));
     if (draft == NULL) fail_msg("%s", log.error);
-    lr_diagnosis *diagnosis = lr_scanner_examine(draft, grid, NULL);
-    assert_non_null(diagnosis);
+    lr_diagnosis *diagnosis = non_null(lr_scanner_examine(draft, grid, NULL));
     lr_scanner_draft_destroy(draft);
     return diagnosis;
 }
@@ -78,13 +75,10 @@ static void expect_no_suspects(const lr_diagnosis *diagnosis, const char *what)
 static void presets_raise_no_alarm(void **state)
 {
     for (const char *const *name = lr_scanner_presets(); *name != NULL; name++) {
-        lr_scanner_draft *draft = lr_scanner_draft_read(*name, NULL);
-        assert_non_null(draft);
-        lr_diagnosis *diagnosis = lr_scanner_examine(draft, NULL, NULL);
-        assert_non_null(diagnosis);
+        lr_scanner_draft *draft = non_null(lr_scanner_draft_read(*name, NULL));
+        lr_diagnosis *diagnosis = non_null(lr_scanner_examine(draft, NULL, NULL));
         expect_no_suspects(diagnosis, *name);
-        assert_non_null(find(diagnosis, LR_FINDING_SIZE));
-        assert_null(find(diagnosis, LR_FINDING_HIDING));
+        assert_all(find(diagnosis, LR_FINDING_SIZE) != NULL, find(diagnosis, LR_FINDING_HIDING) == NULL);
         lr_diagnosis_destroy(diagnosis);
         lr_scanner_draft_destroy(draft);
     }
@@ -100,11 +94,9 @@ static void panels_hide_panels(void **state)
         "name: planted\nmodules:\n" PANEL("-70", "8", "5") PANEL("-40", "5", "4") PANEL("60", "8", "5");
     const lr_grid grid = lr_grid_centred((int[3]){1, 1, 1}, (double[3]){0.1, 0.1, 0.1});
     lr_diagnosis *diagnosis = diagnose_yaml(yaml, &grid);
-    const lr_finding *finding = find(diagnosis, LR_FINDING_HIDING);
-    assert_non_null(finding);
+    const lr_finding *finding = non_null(find(diagnosis, LR_FINDING_HIDING));
     assert_pairs(0, {finding->modules[0], 1}, {finding->modules[1], 0});
-    const char *number = strstr(finding->sentence, "hides ");
-    assert_non_null(number);
+    const char *number = non_null(strstr(finding->sentence, "hides "));
     /* The face is sampled at 16 points along each axis. */
     assert_true(fabs(strtod(number + 6, NULL) - 100 * 0.875 * 0.875) <= 6);
     expect(diagnosis, LR_NOTE, LR_FINDING_HIDING, "module 1 stands before module 0");
@@ -120,8 +112,8 @@ static void rings_hide_rings(void **state)
         const double angle = 2 * 3.14159265358979323846 * (is_inner ? m / 8.0 : m / 12.0);
         const double radius = is_inner ? 24 : 46;
         length += snprintf(yaml + length, sizeof(yaml) - (size_t)length,
-                           "  - {centre_mm: [%.9f, %.9f, 0], u: [%.9f, %.9f, 0], v: [0, 0, 1], "
-                           "crystals: [4, 5], pitch_mm: [3, 3], face_mm: [3, 3], depth_mm: 5}\n",
+                           "  - {centre_mm: [%.9f, %.9f, 0], u: [%.9f, %.9f, 0], v: [0, 0, 1], crystals: [4, 5], "
+                           "pitch_mm: [3, 3], face_mm: [3, 3], depth_mm: 5}\n",
                            radius * cos(angle), radius * sin(angle), -sin(angle), cos(angle));
     }
     lr_diagnosis *diagnosis = diagnose_yaml(yaml, NULL);
@@ -212,8 +204,7 @@ static void planted_errors_are_found(void **state)
         {{.rules = "field_of_view_mm: 0.5"}, "0 % of the bore", SUSPECT(COINCIDENCE)},
         /* impossible values */
         {{.module = BLOCK("4.09, 4.0625", "4.2, 4", "20")}, "0.11 mm more than the pitch", SUSPECT(REFUSED)},
-        {{.rest = "detection_depth_mm: 30\n"}, "beyond the 20 mm long crystals", SUSPECT(REFUSED)},
-    };
+        {{.rest = "detection_depth_mm: 30\n"}, "beyond the 20 mm long crystals", SUSPECT(REFUSED)}};
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++)
         expect(diagnose(cases[k].text, NULL), cases[k].severity, cases[k].kind, cases[k].words);
 }
@@ -264,12 +255,10 @@ static void grids(void **state)
         double shift_mm;
         const char *words;
         lr_severity severity;
-    } cases[] = {
-        {{180, 180, 64}, 0, "voxels would lie within the crystals", LR_SUSPECT},
-        {{155, 155, 64}, 0, "what lies beyond is not measured", LR_NOTE},
-        {{100, 100, 64}, 500, "they do not meet", LR_SUSPECT},
-        {{100, 100, 100}, 0, "hardly any LOR passes", LR_NOTE},
-    };
+    } cases[] = {{{180, 180, 64}, 0, "voxels would lie within the crystals", LR_SUSPECT},
+                 {{155, 155, 64}, 0, "what lies beyond is not measured", LR_NOTE},
+                 {{100, 100, 64}, 500, "they do not meet", LR_SUSPECT},
+                 {{100, 100, 100}, 0, "hardly any LOR passes", LR_NOTE}};
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         lr_grid grid = lr_grid_centred(cases[k].size, (double[3]){4, 4, 4});
         grid.origin_mm[2] += cases[k].shift_mm;
@@ -288,16 +277,15 @@ static lr_diagnosis *diagnose_list(enum fault fault)
     for (int k = 0; k < 12; k++) {
         const double angle = k * acos(-1.0) / 6, c = cos(angle), s = sin(angle);
         const double radius = fault == DISPLACED && k == 5 ? 110 : 100;
-        const double turn = fault == MIRRORED && k == 5 ? -1 : 1;
-        const double sign = fault == OUTWARD && k == 5 ? 1 : -1;
+        const double turn = fault == MIRRORED && k == 5 ? -1 : 1, sign = fault == OUTWARD && k == 5 ? 1 : -1;
         const int place = fault == PLACES ? (12 - k) % 12 : k;
         const double beside = fault == PINWHEEL ? -3 : 0;
         if (fault == MISSING && k == 5) continue;
         const size_t used = strlen(yaml);
         snprintf(yaml + used, sizeof(yaml) - used,
-                 "  - {center_mm: [%.15g, %.15g, 0], u: [%.15g, %.15g, 0], v: [0, 0, 1], normal: "
-                 "[%.15g, %.15g, 0], crystals: [10, 10], pitch_mm: [5, 5], face_mm: [5, 5], "
-                 "depth_mm: 15, position: %d, ring: 0, first_crystal_ring: 0}\n",
+                 "  - {center_mm: [%.15g, %.15g, 0], u: [%.15g, %.15g, 0], v: [0, 0, 1], normal: [%.15g, %.15g, 0], "
+                 "crystals: [10, 10], pitch_mm: [5, 5], face_mm: [5, 5], depth_mm: 15, position: %d, ring: 0, "
+                 "first_crystal_ring: 0}\n",
                  radius * c - beside * s, radius * s + beside * c, -turn * s, turn * c, sign * c, sign * s, place);
     }
     return diagnose_yaml(yaml, NULL);
@@ -309,15 +297,13 @@ static void modules_that_stand_wrong(void **state)
         enum fault fault;
         lr_finding_kind kind;
         const char *words;
-    } cases[] = {
-        {MISSING, LR_FINDING_GAP, "between modules 4 and 5 there is a gap"},
-        {DISPLACED, LR_FINDING_GAP, "the front plane of module 5 passes the axis at 110 mm"},
-        {OUTWARD, LR_FINDING_NORMAL, "the normal of module 5"},
-        {MIRRORED, LR_FINDING_HANDEDNESS, "u x v of module 5 points inwards"},
-        {PLACES, LR_FINDING_HANDEDNESS,
-         "places around the ring are counted clockwise and the crystals in them counterclockwise"},
-        {PINWHEEL, LR_FINDING_GAP, "like a pinwheel: their middles lie 3 mm clockwise"},
-    };
+    } cases[] = {{MISSING, LR_FINDING_GAP, "between modules 4 and 5 there is a gap"},
+                 {DISPLACED, LR_FINDING_GAP, "the front plane of module 5 passes the axis at 110 mm"},
+                 {OUTWARD, LR_FINDING_NORMAL, "the normal of module 5"},
+                 {MIRRORED, LR_FINDING_HANDEDNESS, "u x v of module 5 points inwards"},
+                 {PLACES, LR_FINDING_HANDEDNESS,
+                  "places around the ring are counted clockwise and the crystals in them counterclockwise"},
+                 {PINWHEEL, LR_FINDING_GAP, "like a pinwheel: their middles lie 3 mm clockwise"}};
     lr_diagnosis *sound_list = diagnose_list(NONE);
     expect_no_suspects(sound_list, "a sound list");
     expect(sound_list, LR_NOTE, LR_FINDING_SIZE, "LORs");
@@ -336,8 +322,8 @@ static void layers_are_no_second_ring(void **state)
         const double radius = k < 16 ? 130 : 140;
         const size_t used = strlen(yaml);
         snprintf(yaml + used, sizeof(yaml) - used,
-                 "  - {center_mm: [%.15g, %.15g, 0], u: [%.15g, %.15g, 0], v: [0, 0, 1], crystals: "
-                 "[10, 10], pitch_mm: [5, 5], face_mm: [5, 5], depth_mm: 10}\n",
+                 "  - {center_mm: [%.15g, %.15g, 0], u: [%.15g, %.15g, 0], v: [0, 0, 1], crystals: [10, 10], pitch_mm: "
+                 "[5, 5], face_mm: [5, 5], depth_mm: 10}\n",
                  radius * c, radius * s, -s, c);
     }
     lr_diagnosis *diagnosis = diagnose_yaml(yaml, NULL);
@@ -345,8 +331,7 @@ static void layers_are_no_second_ring(void **state)
     lr_diagnosis_destroy(diagnosis);
 }
 
-group_main("geometry doctor", NULL, NULL, cmocka_unit_test(presets_raise_no_alarm),
-           cmocka_unit_test(a_sound_scanner_is_sound), cmocka_unit_test(panels_hide_panels),
-           cmocka_unit_test(rings_hide_rings), cmocka_unit_test(planted_errors_are_found),
-           cmocka_unit_test(radii_at_any_filling), cmocka_unit_test(overlaps), cmocka_unit_test(grids),
-           cmocka_unit_test(modules_that_stand_wrong), cmocka_unit_test(layers_are_no_second_ring))
+group_main("geometry doctor", NULL, NULL,
+           EACH(cmocka_unit_test, presets_raise_no_alarm, a_sound_scanner_is_sound, panels_hide_panels,
+                rings_hide_rings, planted_errors_are_found, radii_at_any_filling, overlaps, grids,
+                modules_that_stand_wrong, layers_are_no_second_ring))

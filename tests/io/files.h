@@ -3,8 +3,7 @@
  *
  * Help for the tests of files: a folder of their own, reading and writing of bytes, sentences of the log, damage, a
  * disk that fills up. */
-#ifndef LR_TEST_IO_FILES_H
-#define LR_TEST_IO_FILES_H
+#pragma once
 
 #include "cases.h"
 
@@ -45,8 +44,7 @@ static inline const char *folder_file(const struct test_folder *folder, char pat
 /* Returns the number of files, including hidden ones; `removes` deletes them. */
 static inline int folder_visit(const struct test_folder *folder, bool removes)
 {
-    DIR *open = opendir(folder->path);
-    assert_non_null(open);
+    DIR *open = non_null(opendir(folder->path));
     int count = 0;
     for (struct dirent *entry = readdir(open); entry != NULL; entry = readdir(open)) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
@@ -75,7 +73,6 @@ static struct test_files files;
 
 static inline int files_begin(void **state)
 {
-    (void)state;
     files.lors = NULL;
     folder_init(&files.folder);
     memcpy(files.name, files.folder.path, sizeof(files.name));
@@ -133,8 +130,7 @@ static inline void check_pairs(const char *text, double tolerance, const double 
 static inline unsigned char *bytes_read(const char *path, size_t *count)
 {
     struct stat facts;
-    FILE *file = fopen(path, "rb");
-    assert_non_null(file);
+    FILE *file = non_null(fopen(path, "rb"));
     assert_int_equal(fstat(fileno(file), &facts), 0);
     const size_t size = (size_t)facts.st_size;
     unsigned char *bytes = kept((int64_t)size + 1, 1);
@@ -153,10 +149,8 @@ static inline size_t file_size(const char *path)
 
 static inline void bytes_write(const char *path, const void *bytes, size_t count)
 {
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, count, file), count);
-    assert_int_equal(fclose(file), 0);
+    FILE *file = non_null(fopen(path, "wb"));
+    assert_ints(fwrite(bytes, 1, count, file), count, fclose(file), 0);
 }
 
 static inline void text_write(const char *path, const char *text)
@@ -195,8 +189,7 @@ static inline struct rlimit disk_fill(size_t bytes)
     fflush(NULL);
     signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
-    const struct rlimit small = {(rlim_t)bytes, before.rlim_max};
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &(struct rlimit){(rlim_t)bytes, before.rlim_max}), 0);
     return before;
 }
 
@@ -204,5 +197,3 @@ static inline void disk_empty(struct rlimit before)
 {
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
 }
-
-#endif

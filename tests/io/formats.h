@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Good files of every format that LORaster reads, and their readers, which return LR_OK or the logged status. */
-#ifndef LR_TEST_IO_FORMATS_H
-#define LR_TEST_IO_FORMATS_H
+#pragma once
 
 #include "io/lists.h"
 #include "io/projdata_files.h"
@@ -21,7 +20,6 @@ static const lr_grid image_grid = {{5, 4, 3}, {2, 3, 4}, {1, 2, 3}};
 static inline void write_image(const struct setup *s, const char *path)
 {
     lr_image *image = keep(lr_image_create(&image_grid, NULL));
-    (void)s;
     for (int n = 0; n < 60; n++) image->values[n] = (float)n;
     assert_int_equal(lr_image_write(path, image, NULL), LR_OK);
 }
@@ -61,7 +59,6 @@ static inline void write_scanner(const struct setup *s, const char *path)
 /* Forms of YAML that write_scanner does not use. */
 static inline void write_yaml(const struct setup *s, const char *path)
 {
-    (void)s;
     text_write(path, "# a comment\nname: \"two rings\"\nring:\n  radius_mm: 59\n  modules: 18\n  rings: 2\n"
                      "  ring_pitch_mm: 27.85\nmodule: {crystals: [[6, 6], 13], block_gap_mm: [0.1, 0],\n"
                      "  pitch_mm: [1.55, 1.55], face_mm: [1.45, 1.45], depth_mm: 15, layers: [{depth_mm: 4},\n"
@@ -72,8 +69,7 @@ static inline void write_yaml(const struct setup *s, const char *path)
 /* One crystal per line; detectors of the second ring of modules are numbered after those of the first. */
 static inline void write_map(const struct setup *s, const char *path)
 {
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
+    FILE *file = non_null(fopen(path, "w"));
     fputs("# depth_mm: 10\n# face_mm: 3.5 4.5\n", file);
     for (int c = 0; c < 36; c++) {
         double at[3];
@@ -113,8 +109,7 @@ static inline void write_events(const struct setup *s, const char *path)
     lr_events_writer *writer = lr_events_writer_create(&(lr_events_writer_params){.path = path, .lors = s->ring});
     const lr_event_sink sink = lr_events_writer_sink(writer);
     const lr_list_params list = {.lors = s->ring, .data = data, .duration_s = 1, .seed = 3};
-    assert_int_equal(lr_events_from_counts(&list, &sink), LR_OK);
-    assert_int_equal(lr_events_writer_finish(writer), LR_OK);
+    assert_ok(lr_events_from_counts(&list, &sink), lr_events_writer_finish(writer));
 }
 
 static inline void write_values(const struct setup *s, const char *path)
@@ -122,7 +117,6 @@ static inline void write_values(const struct setup *s, const char *path)
     const int64_t shape = 36;
     float values[36];
     char text[512] = "";
-    (void)s;
     for (int n = 0; n < 36; n++) {
         values[n] = (float)n;
         snprintf(text + strlen(text), 16, "%d.5%s", n, n % 9 == 8 ? "\n" : " ");
@@ -135,7 +129,6 @@ static inline void write_values(const struct setup *s, const char *path)
 
 static inline void write_scanner_block(const struct setup *s, const char *path)
 {
-    (void)s;
     text_write(path, "!INTERFILE :=\noriginating system := none\nScanner parameters :=\nScanner type := unknown\n"
                      "Number of rings := 4\nNumber of detectors per ring := 64\nInner ring diameter (cm) := 16.3\n"
                      "Average depth of interaction (cm) := 0.5\nDistance between rings (cm) := 0.5\n"
@@ -151,7 +144,6 @@ static inline void write_scanner_block(const struct setup *s, const char *path)
 
 static inline lr_status read_image(const struct setup *s, const char *path, struct test_log *log)
 {
-    (void)s;
     lr_image *image = lr_image_read_on(path, &image_grid, &log->log);
     const bool good = image != NULL;
     lr_image_destroy(image);
@@ -186,7 +178,6 @@ static inline lr_status read_matrix(const struct setup *s, const char *path, str
 
 static inline lr_status read_scanner(const struct setup *s, const char *path, struct test_log *log)
 {
-    (void)s;
     lr_scanner *scanner = (strstr(path, ".h5") != NULL ? lr_scanner_read_hdf5 : lr_scanner_read)(path, &log->log);
     const bool good = scanner != NULL;
     lr_scanner_destroy(scanner);
@@ -227,42 +218,40 @@ struct format {
     lr_status (*read)(const struct setup *s, const char *path, struct test_log *log);
 };
 
-static const struct format formats[] = {
-    {"good.nii", NULL, write_image, read_image},
-    {"good.nii.gz", NULL, write_image, read_image},
-    {"good.hv", NULL, write_image, read_image},
-    {"good.hv", "good.v", write_image, read_image},
-    {"good.hdr", NULL, write_image, read_image},
-    {"good.hdr", "good.img", write_image, read_image},
-    {"good.mhd", NULL, write_image, read_image},
-    {"good.mhd", "good.raw", write_image, read_image},
-    {"good.mha", NULL, write_image, read_image},
-    {"good.npy", NULL, write_image, read_image},
-    {"good.h5", NULL, write_counts, read_counts},
-    {"good.h5", NULL, write_counts, read_scanner},
-    {"good.hs", NULL, write_projection_data, read_counts},
-    {"good.hs", "good.s", write_projection_data, read_counts},
-    {"matrix.h5", NULL, write_matrix, read_matrix},
-    {"packed.h5", NULL, write_matrix, read_matrix},
-    {"good.npz", NULL, write_matrix, read_matrix},
-    {"good.yaml", NULL, write_scanner, read_scanner},
-    {"own.yaml", NULL, write_yaml, read_scanner},
-    {"good.geom", NULL, write_scanner, read_scanner},
-    {"good.hscan", NULL, write_scanner, read_scanner},
-    {"good.hscan", "good.lut", write_scanner, read_scanner},
-    {"good.petsird", NULL, write_scanner, read_scanner},
-    {"block.hs", NULL, write_scanner_block, read_scanner},
-    {"crystal_map.txt", NULL, write_map, read_scanner},
-    {"good.safir", NULL, write_safir, read_events},
-    {"good.safir", "good.txt", write_safir, read_events},
-    {"good.l", NULL, write_siemens, read_events},
-    {"good.l", "good.hdr", write_siemens, read_events},
-    {"events.petsird", NULL, write_events, read_events},
-    {"good.Cdh", NULL, write_events, read_events},
-    {"good.Cdh", "good.Cdf", write_events, read_events},
-    {"values.npy", NULL, write_values, read_values},
-    {"values.txt", NULL, write_values, read_values},
-};
+static const struct format formats[] = {{"good.nii", NULL, write_image, read_image},
+                                        {"good.nii.gz", NULL, write_image, read_image},
+                                        {"good.hv", NULL, write_image, read_image},
+                                        {"good.hv", "good.v", write_image, read_image},
+                                        {"good.hdr", NULL, write_image, read_image},
+                                        {"good.hdr", "good.img", write_image, read_image},
+                                        {"good.mhd", NULL, write_image, read_image},
+                                        {"good.mhd", "good.raw", write_image, read_image},
+                                        {"good.mha", NULL, write_image, read_image},
+                                        {"good.npy", NULL, write_image, read_image},
+                                        {"good.h5", NULL, write_counts, read_counts},
+                                        {"good.h5", NULL, write_counts, read_scanner},
+                                        {"good.hs", NULL, write_projection_data, read_counts},
+                                        {"good.hs", "good.s", write_projection_data, read_counts},
+                                        {"matrix.h5", NULL, write_matrix, read_matrix},
+                                        {"packed.h5", NULL, write_matrix, read_matrix},
+                                        {"good.npz", NULL, write_matrix, read_matrix},
+                                        {"good.yaml", NULL, write_scanner, read_scanner},
+                                        {"own.yaml", NULL, write_yaml, read_scanner},
+                                        {"good.geom", NULL, write_scanner, read_scanner},
+                                        {"good.hscan", NULL, write_scanner, read_scanner},
+                                        {"good.hscan", "good.lut", write_scanner, read_scanner},
+                                        {"good.petsird", NULL, write_scanner, read_scanner},
+                                        {"block.hs", NULL, write_scanner_block, read_scanner},
+                                        {"crystal_map.txt", NULL, write_map, read_scanner},
+                                        {"good.safir", NULL, write_safir, read_events},
+                                        {"good.safir", "good.txt", write_safir, read_events},
+                                        {"good.l", NULL, write_siemens, read_events},
+                                        {"good.l", "good.hdr", write_siemens, read_events},
+                                        {"events.petsird", NULL, write_events, read_events},
+                                        {"good.Cdh", NULL, write_events, read_events},
+                                        {"good.Cdh", "good.Cdf", write_events, read_events},
+                                        {"values.npy", NULL, write_values, read_values},
+                                        {"values.txt", NULL, write_values, read_values}};
 enum { NUM_FORMATS = sizeof(formats) / sizeof(formats[0]) };
 
 static inline int set_up(void **state)
@@ -282,5 +271,3 @@ static inline int tear_down(void **state)
     folder_finish(&((struct setup *)*state)->folder);
     return destroy_kept(state);
 }
-
-#endif

@@ -55,24 +55,19 @@ static void promised_events_must_be_there(void **state)
 
 /* --- positions and times --- */
 
-/* The model's own formulas: side 0 is at the top or turned from there by an angle; sides and crystals count
- * clockwise. */
-static void model_place(int ring, int place, double turned_deg, double at_mm[3])
-{
-    const double radius_mm = 0.5 * 744.1, spacing_mm = 4.03125, pitch_mm = 5.31556, gap_mm = 2.8;
-    const double phi = 2 * pi * (place / PER_SIDE) / SIDES + turned_deg * pi / 180;
-    const double along_mm = (place % PER_SIDE - 0.5 * (PER_SIDE - 1)) * spacing_mm;
-    const double length_mm = (RINGS - 1) * pitch_mm + (RINGS / PER_UNIT - 1) * gap_mm;
-    at_mm[0] = sin(phi) * radius_mm + cos(phi) * along_mm;
-    at_mm[1] = cos(phi) * radius_mm - sin(phi) * along_mm;
-    at_mm[2] = ring * pitch_mm + ring / PER_UNIT * gap_mm - 0.5 * length_mm;
-}
-
 static void check_place(const lr_scanner *scanner, double turned_deg, int crystal, int ring, int place)
 {
     double is_mm[3], model_mm[3];
     lr_scanner_hit_centre(scanner, crystal, is_mm);
-    model_place(ring, place, turned_deg, model_mm);
+    /* The model's own formulas: side 0 is at the top or turned from there by an angle; sides and crystals count
+     * clockwise. */
+    const double radius_mm = 0.5 * 744.1, spacing_mm = 4.03125, pitch_mm = 5.31556, gap_mm = 2.8;
+    const double phi = 2 * pi * (place / PER_SIDE) / SIDES + turned_deg * pi / 180;
+    const double along_mm = (place % PER_SIDE - 0.5 * (PER_SIDE - 1)) * spacing_mm;
+    const double length_mm = (RINGS - 1) * pitch_mm + (RINGS / PER_UNIT - 1) * gap_mm;
+    model_mm[0] = sin(phi) * radius_mm + cos(phi) * along_mm;
+    model_mm[1] = cos(phi) * radius_mm - sin(phi) * along_mm;
+    model_mm[2] = ring * pitch_mm + ring / PER_UNIT * gap_mm - 0.5 * length_mm;
     for (int k = 0; k < 3; k++) assert_true(fabs(is_mm[k] - model_mm[k]) < 1e-3);
 }
 

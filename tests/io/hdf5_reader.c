@@ -36,7 +36,6 @@ static void *read_often(void *user)
 
 static void *allocate_often(void *user)
 {
-    (void)user;
     for (size_t turn = 1; !atomic_load(&is_over); turn++) {
         volatile char *block = malloc(turn * 7919 % (1 << 20) + 1);
         if (block != NULL) block[0] = 1;
@@ -78,7 +77,7 @@ static void test_threads(void **state)
 /* Writes a script in place of the reader. */
 static void write_reader(const char *text)
 {
-    const char *path = file_in(&files.folder, "loraster-hdf5-reader");
+    const char *path = "loraster-hdf5-reader";
     text_write(path, text);
     assert_int_equal(chmod(path, 0700), 0);
 }
@@ -98,14 +97,12 @@ static void test_reader(void **state)
         const char *program;
         lr_status status;
         const char *words;
-    } cases[] = {
-        {NULL, LR_FAILED, "set LORASTER_LIBEXEC to the whole path of the folder"},
-        {"#!/bin/sh\nexit 64\n", LR_FAILED, "is not that of LORaster"},
-        {"#!/bin/sh\nkill -SEGV $$\n", LR_BAD_INPUT, "is damaged"},
-        {"#!/bin/sh\nexit 127\n", LR_FAILED, "lacks a library"},
-        {"#!/bin/sh\nexit 1\n", LR_BAD_INPUT, "is damaged"},
-        {"no program\n", LR_FAILED, "cannot start"},
-    };
+    } cases[] = {{NULL, LR_FAILED, "set LORASTER_LIBEXEC to the whole path of the folder"},
+                 {"#!/bin/sh\nexit 64\n", LR_FAILED, "is not that of LORaster"},
+                 {"#!/bin/sh\nkill -SEGV $$\n", LR_BAD_INPUT, "is damaged"},
+                 {"#!/bin/sh\nexit 127\n", LR_FAILED, "lacks a library"},
+                 {"#!/bin/sh\nexit 1\n", LR_BAD_INPUT, "is damaged"},
+                 {"no program\n", LR_FAILED, "cannot start"}};
     take_own_reader();
     for (int k = 0; k < 6; k++) {
         struct test_log log = TEST_LOG(log);
@@ -143,8 +140,7 @@ static void test_forked(void **state)
         (void)lr_hdf5_process_end(in.process);
         _exit(0);
     }
-    assert_int_equal(waitpid(child, &way, 0), child);
-    assert_int_equal(way, 0);
+    assert_ints(waitpid(child, &way, 0), child, way, 0);
     assert_int_equal(lr_hdf5_shape(&in, "/lor/values", false, shape, 1), LR_OK);
     assert_int_equal(shape[0], files.lors->count);
     lr_hdf5_input_close(&in);
@@ -159,8 +155,7 @@ static void test_long_entries(void **state)
     const int64_t count = 2 * lr_grid_num_voxels(&grid);
     for (int64_t k = 0; k < count; k++) histo->values[k] = (float)(k % 65521);
     assert_int_equal(lr_histo_images_write(PATH, histo, NULL), LR_OK);
-    lr_histo_images *read = lr_histo_images_read(PATH, NULL);
-    assert_non_null(read);
+    lr_histo_images *read = non_null(lr_histo_images_read(PATH, NULL));
     assert_memory_equal(read->values, histo->values, (size_t)count * sizeof(*read->values));
     lr_histo_images_destroy(read);
     lr_histo_images_destroy(histo);
@@ -193,9 +188,8 @@ static void test_little_memory(void **state)
 static void write_matrix_of(const char *path, const lr_lors *lors)
 {
     const lr_grid grid = {{2, 1, 1}, {2, 3, 4}, {0, 0, 0}};
-    const lr_matrix_writer_params params = {
-        .path = path, .format = LR_MATRIX_HDF5, .lors = lors, .grid = &grid, .end = 2, .description = "exact"};
-    lr_matrix_writer *writer = lr_matrix_writer_create(&params);
+    lr_matrix_writer *writer = lr_matrix_writer_create(&(lr_matrix_writer_params){
+        .path = path, .format = LR_MATRIX_HDF5, .lors = lors, .grid = &grid, .end = 2, .description = "exact"});
     const lr_row_sink sink = lr_matrix_writer_sink(writer);
     for (int64_t row = 0; row < 2; row++) {
         const lr_row given = {row, 2, (const int64_t[2]){1, 5}, (const double[2]){0.25, 0.5}};
@@ -206,7 +200,6 @@ static void write_matrix_of(const char *path, const lr_lors *lors)
 
 static lr_status pass_row(void *user, const lr_row *row)
 {
-    (void)row;
     ++*(int *)user;
     return LR_OK;
 }
@@ -217,8 +210,7 @@ static pid_t find_child(void)
     char path[64];
     int child = 0;
     snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
-    FILE *file = fopen(path, "r");
-    assert_non_null(file);
+    FILE *file = non_null(fopen(path, "r"));
     assert_int_equal(fscanf(file, "%d", &child), 1);
     fclose(file);
     return (pid_t)child;
@@ -229,13 +221,11 @@ static void test_rows_after_death(void **state)
 {
     struct test_log log = TEST_LOG(log);
     write_matrix_of(PATH, files.lors);
-    lr_matrix_file *file = lr_matrix_file_open(PATH, &log.log);
-    assert_non_null(file);
+    lr_matrix_file *file = non_null(lr_matrix_file_open(PATH, &log.log));
     int rows = 0;
     const lr_row_sink sink = {pass_row, &rows};
     assert_int_equal(lr_matrix_file_rows(file, &sink, NULL), LR_OK);
-    assert_int_equal(rows, 2);
-    assert_int_equal(kill(find_child(), SIGKILL), 0);
+    assert_ints(rows, 2, kill(find_child(), SIGKILL), 0);
     for (int turn = 0; turn < 3; turn++) {
         test_log_init(&log);
         const lr_status status = lr_matrix_file_rows(file, &sink, NULL);

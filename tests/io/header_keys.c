@@ -109,15 +109,14 @@ static const char cylinder[] =
 static const char cylinder_trials[] = "Distance between rings (cm) := 0.4";
 
 static const char data_trials[] =
-    "name of data file := gone.s|imagedata byte order := BIGENDIAN|"
-    "imagedata byte order :=\nimage data byte order := BIGENDIAN|!number format := signed integer|"
-    "!number of bytes per pixel := 2|number of dimensions := 5|matrix axis label [1] := view|"
-    "matrix axis label [4] := timing positions|!matrix size [1] := 3|data offset in bytes[1] := 4|"
-    "data starting block := 1|image scaling factor[1] := 2|quantification units := 2|"
-    "minimum ring difference per segment := {0}|maximum ring difference per segment := {0}|"
+    "name of data file := gone.s|imagedata byte order := BIGENDIAN|imagedata byte order :=\n"
+    "image data byte order := BIGENDIAN|!number format := signed integer|!number of bytes per pixel := 2|"
+    "number of dimensions := 5|matrix axis label [1] := view|matrix axis label [4] := timing positions|"
+    "!matrix size [1] := 3|data offset in bytes[1] := 4|data starting block := 1|image scaling factor[1] := 2|"
+    "quantification units := 2|minimum ring difference per segment := {0}|maximum ring difference per segment := {0}|"
     "applied corrections := {arc correction}|applied corrections := {normalisation}|=applied corrections := {None}|"
-    "number of time frames := 2|Number of rings := 7|Number of detectors per ring := 11|"
-    "View offset (degrees) := 30|Number of detector layers := 2|Scanner geometry := Generic";
+    "number of time frames := 2|Number of rings := 7|Number of detectors per ring := 11|View offset (degrees) := 30|"
+    "Number of detector layers := 2|Scanner geometry := Generic";
 
 static const char stir_image[] =
     "!INTERFILE :=\n!version of keys := STIR4.0\n" IMAGE THIRD "!PET data type := Image\n!END OF INTERFILE :=\n";
@@ -147,10 +146,9 @@ static const char siemens[] =
     "%maximum ring difference:=2\n%axial compression:=1\n%LM event and tag words format (bits):=32\n"
     "%total listmode word counts:=3\n%study time (hh:mm:ss GMT+00:00):=17:00:35\n";
 static const char siemens_trials[] =
-    "name of data file:=gone.l|data format:=sinogram|data offset in bytes:=4|"
-    "%LM event and tag words format (bits):=64|%axial compression:=11|%maximum ring difference:=1|"
-    "%number of projections:=18|%number of views:=15|number of rings:=5|%number of TOF time bins:=13|"
-    "%total listmode word counts:=99";
+    "name of data file:=gone.l|data format:=sinogram|data offset in bytes:=4|%LM event and tag words format (bits):=64|"
+    "%axial compression:=11|%maximum ring difference:=1|%number of projections:=18|%number of views:=15|"
+    "number of rings:=5|%number of TOF time bins:=13|%total listmode word counts:=99";
 
 static const char meta[] =
     "ObjectType = Image\nNDims = 3\nDimSize = 5 4 3\nElementType = MET_FLOAT\nElementDataFile = voxels\n";
@@ -162,9 +160,8 @@ static const char meta_trials[] =
 
 static const char nifti[] =
     "sizeof_hdr = 348\nregular = r\ndim = 3 5 4 3 1 1 1 1\ndatatype = 4\nbitpix = 16\npixdim = 1 2 3 4 0 0 0 0\n"
-    "vox_offset = 352\nscl_slope = 3\nscl_inter = 1\nxyzt_units = 2\nqoffset_x = -4\nqoffset_y = -5\n"
-    "qoffset_z = -6\nqform_code = 1\nsform_code = 1\nsrow_x = 2 0 0 -4\nsrow_y = 0 3 0 -5\nsrow_z = 0 0 4 -6\n"
-    "magic = n+1\n";
+    "vox_offset = 352\nscl_slope = 3\nscl_inter = 1\nxyzt_units = 2\nqoffset_x = -4\nqoffset_y = -5\nqoffset_z = -6\n"
+    "qform_code = 1\nsform_code = 1\nsrow_x = 2 0 0 -4\nsrow_y = 0 3 0 -5\nsrow_z = 0 0 4 -6\nmagic = n+1\n";
 /* Datatype 512 needs no other bitpix: unsigned numbers have the size of those in the good file. */
 static const char nifti_trials[] =
     "sizeof_hdr = 540|dim = 3 5 4 2 1 1 1 1|dim = 4 5 4 3 2 1 1 1|dim = 5 5 4 3 1 3 1 1|=dim = 3 5 4 3 7 7 7 7|"
@@ -241,8 +238,7 @@ static bool next_field(const char **text, char field[128], char value[256])
 {
     field[0] = value[0] = '\0';
     if (**text == '\0') return false;
-    const int length = (int)strcspn(*text, "\n");
-    const int name = (int)strcspn(*text, "=");
+    const int length = (int)strcspn(*text, "\n"), name = (int)strcspn(*text, "=");
     assert_true(name < length);
     snprintf(field, 128, "%.*s", name - 1, *text);
     snprintf(value, 256, "%.*s", length - name - 2, *text + name + 2);
@@ -341,8 +337,7 @@ static void write_map(const char *path, const char *text)
     static const char *const names[] = {"ring", "det", "layer", "x", "y", "z"};
     double own[6] = {0};
     char field[128], value[256];
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
+    FILE *file = non_null(fopen(path, "w"));
     lr_module_crystal_centre(&fixture.octagon->scanner->modules[0], 1, 1, &own[3]);
     while (next_field(&text, field, value)) {
         if (field[0] == '#') fprintf(file, "%s: %s\n", field, value);
@@ -505,7 +500,6 @@ enum { NUM_FORMATS = sizeof(formats) / sizeof(formats[0]), NUM_TEXTS = NUM_FORMA
 
 static void keep_sentence(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
-    (void)status;
     if (level == LR_LOG_ERROR) {
         snprintf(fixture.error, sizeof(fixture.error), "%s", sentence);
     } else if (level == LR_LOG_WARNING) {
@@ -740,8 +734,7 @@ static int begin(void **state)
     text_write(file_in(folder, "words.hdr"), words_header);
     const char *path = file_in(folder, "data.hs");
     assert_int_equal(lr_lor_data_write(path, fixture.even, numbered(fixture.even), NULL), LR_OK);
-    char *text = (char *)bytes_read(path, NULL);
-    snprintf(fixture.projection_data, sizeof(fixture.projection_data), "%s", text);
+    snprintf(fixture.projection_data, sizeof(fixture.projection_data), "%s", (char *)bytes_read(path, NULL));
     return 0;
 }
 
@@ -759,8 +752,7 @@ int main(int argc, char **argv)
         fputs(tables, stdout);
         return 0;
     }
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_key_does_what_its_table_says),
-                                       cmocka_unit_test(blanks_change_nothing),
-                                       cmocka_unit_test(the_page_has_these_tables)};
+    const struct CMUnitTest tests[] = {
+        EACH(cmocka_unit_test, every_key_does_what_its_table_says, blanks_change_nothing, the_page_has_these_tables)};
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -39,7 +39,7 @@ static void test_header(void **state)
 {
     size_t count;
     lr_image *image = make_image();
-    const char *path = file_in(&files.folder, "a.nii");
+    const char *path = "a.nii";
     assert_int_equal(lr_image_write(path, image, NULL), LR_OK);
     unsigned char *bytes = bytes_read(path, &count);
     struct nifti_header h;
@@ -52,8 +52,7 @@ static void test_header(void **state)
         assert_true(h.srow[k][3] == (float)image->grid.origin_mm[k] && h.qoffset[k] == h.srow[k][3]);
         assert_true(h.pixdim[k + 1] == h.srow[k][k] && h.quatern[k] == 0.0f);
     }
-    assert_true(h.pixdim[0] == 1.0f);
-    assert_non_null(strstr(h.descrip, lr_version()));
+    assert_all(h.pixdim[0] == 1.0f, strstr(h.descrip, lr_version()) != NULL);
 }
 
 /* Frames on one grid become volumes; other grids, no frames and too many are refused. */
@@ -156,7 +155,7 @@ static void write_turned(const char *path, const lr_image *image, const int axis
 static void test_orientations(void **state)
 {
     lr_image *image = make_image();
-    const char *path = file_in(&files.folder, "turned.nii");
+    const char *path = "turned.nii";
     for (int n = 0; n < 96; n++) {
         const bool flipped[3] = {n & 1, n & 2, n & 4};
         write_turned(path, image, axis_orders[n / 8 % 6], flipped, n >= 48);
@@ -211,7 +210,7 @@ static void write_numbers(const char *path, int datatype, bool swapped, int byte
 
 static void test_number_types(void **state)
 {
-    const char *path = file_in(&files.folder, "numbers.nii");
+    const char *path = "numbers.nii";
     const int types[][2] = {{NIFTI_UINT8, 1}, {NIFTI_INT8, 1},   {NIFTI_INT16, 2},   {NIFTI_UINT16, 2},
                             {NIFTI_INT32, 4}, {NIFTI_UINT32, 4}, {NIFTI_FLOAT32, 4}, {NIFTI_FLOAT64, 8},
                             {NIFTI_INT64, 8}, {NIFTI_UINT64, 8}};
@@ -233,21 +232,19 @@ static void test_refusals(void **state)
             double value;
         } fields[2];
         const char *words; /* NULL: small enough to be accepted */
-    } cases[] = {
-        {{{AT(srow[0][1]), 0, 2e-4}}, "oblique or sheared"},
-        {{{AT(srow[0][1]), 0, 0.5e-4}}, NULL},
-        {{{AT(srow[1][1]), 0, 0}}, "voxel size of 0 mm along its axis 2"},
-        {{{AT(srow[1][1]), 0, 0}, {AT(srow[0][1]), 0, 1}}, "same direction"},
-        {{{AT(srow[2][2]), 0, NAN}}, "axis 3"},
-        {{{AT(dim[0]), 2, 4}, {AT(dim[4]), 2, 2}}, "2 volumes"},
-        {{{AT(dim[2]), 2, 0}}, "size 0 along its axis 2"},
-        {{{AT(datatype), 2, NIFTI_RGB24}}, "RGB24"},
-        {{{AT(vox_offset), 0, 0}}, "start at byte 0"},
-        {{{AT(vox_offset), 0, 0}, {AT(magic), 4, 0x0031696e}}, ".hdr/.img pair"},
-        {{{AT(sizeof_hdr), 4, 540}}, "NIfTI-2"},
-    };
+    } cases[] = {{{{AT(srow[0][1]), 0, 2e-4}}, "oblique or sheared"},
+                 {{{AT(srow[0][1]), 0, 0.5e-4}}, NULL},
+                 {{{AT(srow[1][1]), 0, 0}}, "voxel size of 0 mm along its axis 2"},
+                 {{{AT(srow[1][1]), 0, 0}, {AT(srow[0][1]), 0, 1}}, "same direction"},
+                 {{{AT(srow[2][2]), 0, NAN}}, "axis 3"},
+                 {{{AT(dim[0]), 2, 4}, {AT(dim[4]), 2, 2}}, "2 volumes"},
+                 {{{AT(dim[2]), 2, 0}}, "size 0 along its axis 2"},
+                 {{{AT(datatype), 2, NIFTI_RGB24}}, "RGB24"},
+                 {{{AT(vox_offset), 0, 0}}, "start at byte 0"},
+                 {{{AT(vox_offset), 0, 0}, {AT(magic), 4, 0x0031696e}}, ".hdr/.img pair"},
+                 {{{AT(sizeof_hdr), 4, 540}}, "NIfTI-2"}};
     const float values[num_voxels] = {0.0f};
-    const char *path = file_in(&files.folder, "bad.nii");
+    const char *path = "bad.nii";
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         struct nifti_header h = plain_header(NIFTI_FLOAT32, 4);
         for (int n = 0; n < 2 && (n == 0 || cases[k].fields[n].at > 0); n++) {
@@ -270,7 +267,7 @@ static void test_refusals(void **state)
 
 static void test_bad_values(void **state)
 {
-    const char *path = file_in(&files.folder, "bad.nii");
+    const char *path = "bad.nii";
     const struct nifti_header h = plain_header(NIFTI_FLOAT32, 4);
     float values[num_voxels] = {0.0f};
     values[3 + nx * (2 + ny * 1)] = NAN;
@@ -293,7 +290,7 @@ static void test_frames(void **state)
     header.dim[4] = FRAMES;
     for (int n = 0; n < FRAMES * num_voxels; n++) values[n] = (float)n * 0.5f;
     for (int k = 0; k < 2; k++) {
-        const char *path = file_in(&files.folder, k == 0 ? "frames.nii" : "frames.nii.gz");
+        const char *path = k == 0 ? "frames.nii" : "frames.nii.gz";
         write_file(path, &header, values, sizeof(values));
         assert_int_equal(lr_image_num_frames(path), FRAMES);
         for (int frame = 1; frame <= FRAMES; frame++) {
@@ -318,7 +315,7 @@ static void test_damage(void **state)
 {
     size_t count;
     lr_image *image = make_image();
-    const char *path = file_in(&files.folder, "a.nii.gz");
+    const char *path = "a.nii.gz";
     assert_int_equal(lr_image_write(path, image, NULL), LR_OK);
     unsigned char *bytes = bytes_read(path, &count);
     int num_refused = 0;

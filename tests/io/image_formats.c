@@ -17,16 +17,13 @@ static void test_round_trip(void **state)
 {
     lr_image *image = make_image();
     for (int n = 0; n < num_formats; n++) {
-        const char *path = file_in(&files.folder, formats[n].name);
-        assert_int_equal(lr_image_write(path, image, &files.log.log), LR_OK);
-        lr_image *back = read_good(path);
-        assert_same(image, back, formats[n].tolerance);
+        assert_int_equal(lr_image_write(formats[n].name, image, &files.log.log), LR_OK);
+        assert_same(image, read_good(formats[n].name), formats[n].tolerance);
         lr_grid grid;
-        assert_int_equal(lr_grid_read(path, &grid, &files.log.log), LR_OK);
+        assert_int_equal(lr_grid_read(formats[n].name, &grid, &files.log.log), LR_OK);
         assert_same_grid(&grid, &image->grid, formats[n].tolerance);
     }
-    assert_int_equal(files.log.num_warnings, 0);
-    assert_int_equal(count_files(), num_files);
+    assert_ints(files.log.num_warnings, 0, count_files(), num_files);
 }
 
 static void test_npy(void **state)
@@ -34,7 +31,7 @@ static void test_npy(void **state)
     const lr_log *log = &files.log.log;
     size_t count;
     lr_image *image = make_image();
-    const char *path = file_in(&files.folder, "a.npy");
+    const char *path = "a.npy";
     assert_int_equal(lr_image_write(path, image, log), LR_OK);
     lr_image *back = keep(lr_image_read_on(path, &image->grid, log));
     assert_same(image, back, 1e-13);
@@ -148,8 +145,7 @@ static void test_places(void **state)
               "!total number of images := 3\n!matrix size [1] := 5\n!matrix size [2] := 4\n"
               "scaling factor (mm/pixel) [1] := +2\nscaling factor (mm/pixel) [2] := +3\n!number of slices := 3\n"
               "slice thickness (pixels) := +4\n" END,
-         {{{4, 6, 4}, 0}, {{4, 6, 0}, 20}}},
-    };
+         {{{4, 6, 4}, 0}, {{4, 6, 0}, 20}}}};
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         lr_image *image = read_numbered(&files.folder, cases[k].name, cases[k].header);
         for (const struct place *place = cases[k].places;
@@ -164,16 +160,15 @@ static void test_cut_headers(void **state)
     const lr_grid grid = {.size = {5, 4, 3}, .voxel_mm = {2, 3, 4}, .origin_mm = {-4, -4.5, 20}};
     lr_image *image = keep(lr_image_create(&grid, NULL));
     for (int k = 0; k < 3; k++) {
-        const char *path = file_in(&files.folder, formats[k].name);
-        assert_int_equal(lr_image_write(path, image, NULL), LR_OK);
-        char *text = (char *)bytes_read(path, NULL);
+        assert_int_equal(lr_image_write(formats[k].name, image, NULL), LR_OK);
+        char *text = (char *)bytes_read(formats[k].name, NULL);
         for (char *end = strrchr(text, '\n'); end != NULL; end = strrchr(text, '\n')) {
             end[0] = '\0';
             char *line = strrchr(text, '\n');
             if (line == NULL) continue;
             line[1] = '\0';
-            text_write(path, text);
-            assert_null(lr_image_read(path, &files.log.log));
+            text_write(formats[k].name, text);
+            assert_null(lr_image_read(formats[k].name, &files.log.log));
         }
     }
 }
@@ -182,12 +177,12 @@ static void test_cut_headers(void **state)
  * that order. */
 static void test_wrong_byte_order(void **state)
 {
-    const char *path = file_in(&files.folder, "a.hv");
+    const char *path = "./a.hv";
     float values[num_voxels];
     for (int n = 0; n < num_voxels; n++) values[n] = n % 3 == 0 ? 1.0f : 0.0f;
     text_write(path, HEAD "!number format := float\n!number of bytes per pixel := 4\n" SIZES END);
     for (int run = 0; run < 2; run++) {
-        bytes_write(file_in(&files.folder, "voxels"), values, sizeof(values));
+        bytes_write("voxels", values, sizeof(values));
         assert_refused(path, "in the other byte order only");
         memcpy(&values[num_voxels - 1], "\x7f\xc0\x00\x3f", 4);
     }
@@ -268,8 +263,7 @@ static void write_numbers(const char *path, const struct kind *kind, bool big_en
 
 static void test_number_types(void **state)
 {
-    const char *data = file_in(&files.folder, "voxels"), *path = file_in(&files.folder, "a.hdr"),
-               *meta = file_in(&files.folder, "a.mhd");
+    const char *data = "voxels", *path = "a.hdr", *meta = "a.mhd";
     char header[1024];
     for (size_t n = 0; n < 2 * sizeof(kinds) / sizeof(kinds[0]); n++) {
         const struct kind *kind = &kinds[n / 2];
@@ -331,8 +325,7 @@ static void test_interfile_refusals(void **state)
         {HEAD FLOATS SIZES "data offset in bytes := 9223372036854775807\n" END, "is truncated"},
         {HEAD FLOATS SIZES "image scaling factor := {1, 2}\n" END, "each of the 3 planes"},
         {HEAD FLOATS SIZES "image scaling factor := {1, 2, x}\n" END, "each of the 3 planes"},
-        {HEAD FLOATS SIZES "matrix axis label [1] := tangential coordinate\n", "holds no image with the axes x, y, z"},
-    };
+        {HEAD FLOATS SIZES "matrix axis label [1] := tangential coordinate\n", "holds no image with the axes x, y, z"}};
     const struct test_folder *folder = &files.folder;
     const float nan_value = NAN;
     const char *path = file_in(folder, "a.hv"), *other = file_in(folder, "b.hv");
@@ -382,10 +375,9 @@ static void test_metaimage_refusals(void **state)
         {META "ElementType = MET_FLOAT\nElementDataFile = none\n", "No such file"},
         {META "ElementType = MET_FLOAT\nElementDataFile = LOCAL\n", "is truncated"},
         {META "HeaderSize = 1\n" TAIL, "is truncated"},
-        {META "HeaderSize = -2\n" TAIL, "makes no sense"},
-    };
+        {META "HeaderSize = -2\n" TAIL, "makes no sense"}};
     read_numbered(&files.folder, "a.mhd", META TAIL);
-    refuse_each(file_in(&files.folder, "a.mhd"), cases, sizeof(cases) / sizeof(cases[0]));
+    refuse_each("./a.mhd", cases, sizeof(cases) / sizeof(cases[0]));
 }
 
 /* named: the file for which the error says that there is no room. */
@@ -403,16 +395,14 @@ static void test_disk_full(void **state)
 {
     lr_image *image = make_image();
     for (int n = 0; n < num_formats; n++) {
-        const char *path = file_in(&files.folder, formats[n].name);
-        assert_no_room(path, file_in(&files.folder, formats[n].voxels), image, 100);
+        assert_no_room(formats[n].name, formats[n].voxels, image, 100);
         assert_int_equal(count_files(), 0);
     }
     static const char *const older[2][2] = {{"a.nii.gz", "a.nii.gz"}, {"a.hv", "a.v"}};
     for (int n = 0; n < 2; n++) { /* there is room for the voxels of a.hv, but not for the header */
-        text_write(file_in(&files.folder, older[n][1]), "older");
-        const char *path = file_in(&files.folder, older[n][0]);
-        assert_no_room(path, path, image, n == 0 ? 100 : 300);
-        assert_holds(file_in(&files.folder, older[n][1]), "older");
+        text_write(older[n][1], "older");
+        assert_no_room(older[n][0], older[n][0], image, n == 0 ? 100 : 300);
+        assert_holds(older[n][1], "older");
         assert_int_equal(folder_visit(&files.folder, true), 1);
     }
     assert_int_equal(lr_image_write("image.raw", image, &files.log.log), LR_USAGE);
@@ -420,8 +410,8 @@ static void test_disk_full(void **state)
     assert_int_equal(lr_image_write(NULL, image, &files.log.log), LR_USAGE);
     image->values[4 + nx * (3 + ny * 2)] = NAN;
     for (int n = 3; n < 5; n++) {
-        const char *path = file_in(&files.folder, formats[n].name);
-        assert_fails(lr_image_write(path, image, &files.log.log), LR_BAD_INPUT, &files.log, "voxel (4, 3, 2)");
+        assert_fails(lr_image_write(formats[n].name, image, &files.log.log), LR_BAD_INPUT, &files.log,
+                     "voxel (4, 3, 2)");
         assert_int_equal(count_files(), 0);
     }
 }
@@ -432,11 +422,10 @@ static void test_recognition(void **state)
     static const char *const sources[] = {"a.hv", "a.mha", "a.nii.gz"};
     lr_image *image = make_image();
     for (int n = 0; n < 3; n++) {
-        const char *path = file_in(&files.folder, sources[n]), *other = file_in(&files.folder, "image");
+        const char *path = sources[n], *other = "image";
         assert_int_equal(lr_image_write(path, image, NULL), LR_OK);
         assert_int_equal(rename(path, other), 0);
-        lr_image *back = keep(lr_image_read(other, NULL));
-        assert_same(image, back, 1e-13);
+        assert_same(image, keep(lr_image_read(other, NULL)), 1e-13);
     }
 }
 

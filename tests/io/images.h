@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Help for the tests of images: an image without symmetry, files of numbered voxels, and images that are refused. */
-#ifndef LR_TEST_IO_IMAGES_H
-#define LR_TEST_IO_IMAGES_H
+#pragma once
 
 #include "io/files.h"
 
@@ -15,8 +14,7 @@ static const int axis_orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}
 /* All voxels differ, no axis is symmetric, and some sizes are even, others odd. */
 static inline lr_image *make_image(void)
 {
-    const lr_grid grid = {{nx, ny, nz}, {0.45, 1.1, 2.2}, {-20.3, 1.7, -33.033}};
-    lr_image *image = keep(lr_image_create(&grid, NULL));
+    lr_image *image = keep(lr_image_create(&(lr_grid){{nx, ny, nz}, {0.45, 1.1, 2.2}, {-20.3, 1.7, -33.033}}, NULL));
     for (int n = 0; n < num_voxels; n++) image->values[n] = (float)n * 0.3f - 4.0f;
     return image;
 }
@@ -52,5 +50,3 @@ static inline void assert_refused(const char *path, const char *words)
     if (image != NULL || strstr(log.error, words) == NULL || !is_named || log.status != LR_BAD_INPUT)
         fail_msg("expected \"%s\" about %s, got \"%s\" (%d)", words, path, log.error, log.status);
 }
-
-#endif

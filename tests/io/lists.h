@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Help for the tests of list mode: counts of LORs, files that are refused, and lists that are read up to a damage. */
-#ifndef LR_TEST_IO_LISTS_H
-#define LR_TEST_IO_LISTS_H
+#pragma once
 
 #include "io/files.h"
 
@@ -46,12 +45,10 @@ static inline lr_prompts_delayeds bin_events(lr_events_source source, const lr_l
 /* Writes the events into a file in two pieces. */
 static inline void write_list(const lr_events_writer_params *params, const lr_event *events, int64_t count)
 {
-    lr_events_writer *writer = lr_events_writer_create(params);
-    assert_non_null(writer);
+    lr_events_writer *writer = non_null(lr_events_writer_create(params));
     const lr_event_sink sink = lr_events_writer_sink(writer);
     assert_int_equal(sink.take(sink.user, events, count / 2), LR_OK);
-    assert_int_equal(sink.take(sink.user, events + count / 2, count - count / 2), LR_OK);
-    assert_int_equal(lr_events_writer_finish(writer), LR_OK);
+    assert_ok(sink.take(sink.user, events + count / 2, count - count / 2), lr_events_writer_finish(writer));
 }
 
 /* Draws a random LOR in coincidence. */
@@ -66,7 +63,6 @@ static inline int64_t draw_lor(const lr_lors *lors, uint64_t *seed)
 
 static inline lr_status drop_events(void *user, const lr_event *events, int64_t count)
 {
-    (void)events;
     *(int64_t *)user += count;
     return LR_OK;
 }
@@ -146,5 +142,3 @@ static inline void check_cut(const lr_events_source *source, const lr_event_list
     check_prefix(list, whole);
     lr_event_list_destroy(list);
 }
-
-#endif

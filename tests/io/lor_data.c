@@ -70,8 +70,7 @@ static void test_round_trip(void **state)
 {
     assert_comes_back(files.lors, dense);
     assert_comes_back(files.lors, &sparse);
-    const lr_lor_data empty = {0, (int64_t *)lors_of_sparse, (float *)values_of_sparse};
-    assert_comes_back(files.lors, &empty);
+    assert_comes_back(files.lors, &(lr_lor_data){0, (int64_t *)lors_of_sparse, (float *)values_of_sparse});
     assert_int_equal(count_files(), 1);
 }
 
@@ -177,8 +176,7 @@ static void test_other_scanner(void **state)
 static void replace(const char *name, hid_t type, hsize_t count, const void *numbers)
 {
     const hid_t file = H5Fopen(PATH, H5F_ACC_RDWR, H5P_DEFAULT);
-    assert_true(file >= 0);
-    assert_true(H5Ldelete(file, name, H5P_DEFAULT) >= 0);
+    assert_all(file >= 0, H5Ldelete(file, name, H5P_DEFAULT) >= 0);
     if (numbers != NULL) {
         const hid_t space = H5Screate_simple(1, &count, NULL);
         const hid_t dataset = H5Dcreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
@@ -206,22 +204,20 @@ static void test_wrong_content(void **state)
         hsize_t count;
         const void *numbers;
         const char *words;
-    } cases[] = {
-        {"/lor/values", 0, 0, NULL, "has no dataset /lor/values"},
-        {"/lor/values", H5T_C_S1, 3, "abc", "must hold numbers"},
-        {"/lor/values", H5T_NATIVE_DOUBLE, 2, doubles, "3 LOR numbers for 2 values"},
-        {"/lor/values", H5T_NATIVE_FLOAT, 3, not_finite, "nan for LOR 17"},
-        {"/lor/index", H5T_NATIVE_DOUBLE, 3, doubles, "must hold whole numbers"},
-        {"/lor/index", H5T_NATIVE_INT64, 3, falling, "4 after 5"},
-        {"/lor/index", H5T_NATIVE_INT64, 3, twice, "5 after 5"},
-        {"/lor/index", H5T_NATIVE_INT64, 3, beyond, "run from 0 to"},
-        {"/lor/index", H5T_NATIVE_INT64, 3, negative, "names LOR -1"},
-        {"/lor/pairs", H5T_NATIVE_INT64, 3, falling, "must have 2 dimensions, not 1"},
-        {"/lor/offsets", H5T_NATIVE_INT64, 3, twice, "has 3 numbers: it must have one more than the 9 pairs"},
-        {"/lor/offsets", H5T_NATIVE_INT64, 10, lower, "falls at 4"},
-        {"/lor/offsets", H5T_NATIVE_INT64, 10, higher, "begin at"},
-        {"/lor", 0, 0, NULL, "no group /lor"},
-    };
+    } cases[] = {{"/lor/values", 0, 0, NULL, "has no dataset /lor/values"},
+                 {"/lor/values", H5T_C_S1, 3, "abc", "must hold numbers"},
+                 {"/lor/values", H5T_NATIVE_DOUBLE, 2, doubles, "3 LOR numbers for 2 values"},
+                 {"/lor/values", H5T_NATIVE_FLOAT, 3, not_finite, "nan for LOR 17"},
+                 {"/lor/index", H5T_NATIVE_DOUBLE, 3, doubles, "must hold whole numbers"},
+                 {"/lor/index", H5T_NATIVE_INT64, 3, falling, "4 after 5"},
+                 {"/lor/index", H5T_NATIVE_INT64, 3, twice, "5 after 5"},
+                 {"/lor/index", H5T_NATIVE_INT64, 3, beyond, "run from 0 to"},
+                 {"/lor/index", H5T_NATIVE_INT64, 3, negative, "names LOR -1"},
+                 {"/lor/pairs", H5T_NATIVE_INT64, 3, falling, "must have 2 dimensions, not 1"},
+                 {"/lor/offsets", H5T_NATIVE_INT64, 3, twice, "has 3 numbers: it must have one more than the 9 pairs"},
+                 {"/lor/offsets", H5T_NATIVE_INT64, 10, lower, "falls at 4"},
+                 {"/lor/offsets", H5T_NATIVE_INT64, 10, higher, "begin at"},
+                 {"/lor", 0, 0, NULL, "no group /lor"}};
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         assert_int_equal(lr_lor_data_write(PATH, files.lors, &sparse, NULL), LR_OK);
         replace(cases[k].name, cases[k].type, cases[k].count, cases[k].numbers);

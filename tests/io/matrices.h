@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Help for the tests of matrix files: a grid, and writers of a file of its rows. */
-#ifndef LR_TEST_IO_MATRICES_H
-#define LR_TEST_IO_MATRICES_H
+#pragma once
 
 #include "io/matrix/writer.h"
 #include "io/scanners.h"
@@ -24,9 +23,6 @@ static inline lr_matrix_writer_params params_of(lr_matrix_format format)
 
 static inline lr_matrix_writer *writer_of(const lr_matrix_writer_params *params)
 {
-    lr_matrix_writer *writer = lr_matrix_writer_create(params);
-    assert_non_null(writer);
+    lr_matrix_writer *writer = non_null(lr_matrix_writer_create(params));
     return writer;
 }
-
-#endif

@@ -97,8 +97,7 @@ static int64_t read_array(hid_t file, const char *name, hid_t file_type, hid_t n
     assert_true(dataset >= 0);
     const hid_t type = H5Dget_type(dataset), space = H5Dget_space(dataset);
     const int64_t count = H5Sget_simple_extent_npoints(space);
-    assert_true(H5Tequal(type, file_type) > 0);
-    assert_true(count <= room);
+    assert_all(H5Tequal(type, file_type) > 0, count <= room);
     assert_true(H5Dread(dataset, native, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers) >= 0);
     H5Sclose(space);
     H5Tclose(type);
@@ -146,8 +145,7 @@ static void test_hdf5(void **state)
         "encoding-type", "encoding-version", "description", "columns",       "scanner",       "units",
         "rows",          "row_begin",        "grid_size",   "grid_voxel_mm", "grid_origin_mm"};
     for (int n = 0; n < 11; n++) assert_true(H5Aexists_by_name(file, "/matrix", names[n], H5P_DEFAULT) > 0);
-    assert_true(H5Lexists(file, "/lor/pairs", H5P_DEFAULT) > 0);
-    assert_true(H5Lexists(file, "/lor/offsets", H5P_DEFAULT) > 0);
+    assert_all(H5Lexists(file, "/lor/pairs", H5P_DEFAULT) > 0, H5Lexists(file, "/lor/offsets", H5P_DEFAULT) > 0);
     assert_true(H5Lexists(file, "/scanner/centre_mm", H5P_DEFAULT) > 0);
     H5Fclose(file);
     assert_int_equal(count_files(), 1);
@@ -179,8 +177,7 @@ static void assert_last_column(int64_t expected, int is_wide)
 {
     int64_t last = -1;
     const lr_row_sink sink = {take_last, &last};
-    lr_matrix_file *file = lr_matrix_file_open(PATH, NULL);
-    assert_non_null(file);
+    lr_matrix_file *file = non_null(lr_matrix_file_open(PATH, NULL));
     assert_int_equal(lr_matrix_file_rows(file, &sink, NULL), LR_OK);
     assert_int_equal(last, expected);
     lr_matrix_file_close(file);
@@ -225,8 +222,7 @@ static void test_many_columns(void **state)
             params.end = 3;
             lr_matrix_writer *writer = writer_of(&params);
             const lr_row_sink sink = lr_matrix_writer_sink(writer);
-            assert_int_equal(sink.take(sink.user, &row), LR_OK);
-            assert_int_equal(lr_matrix_writer_finish(writer), LR_OK);
+            assert_ok(sink.take(sink.user, &row), lr_matrix_writer_finish(writer));
             size_t count;
             unsigned char *bytes = bytes_read(PATH, &count);
             const char *type = n == 0 ? "<i8" : "<i4";
@@ -260,10 +256,8 @@ static void test_long_rows(void **state)
     for (int wide = 0; wide < 3; wide++) {
         lr_matrix_writer *writer = lr_matrix_writer_create_within(&params, limits[wide]);
         const lr_row_sink sink = lr_matrix_writer_sink(writer);
-        for (int64_t row = 0; row < 2; row++) {
-            const lr_row full = {row, count, all, ones};
-            assert_int_equal(sink.take(sink.user, &full), LR_OK);
-        }
+        for (int64_t row = 0; row < 2; row++)
+            assert_int_equal(sink.take(sink.user, &(lr_row){row, count, all, ones}), LR_OK);
         assert_int_equal(lr_matrix_writer_finish(writer), LR_OK);
         const hid_t file = H5Fopen(PATH, H5F_ACC_RDONLY, H5P_DEFAULT);
         const hid_t type = wide ? H5T_STD_I64LE : H5T_STD_I32LE;
@@ -299,22 +293,19 @@ static void test_read(void **state)
     for (int k = 0; k < 2; k++) {
         const lr_matrix_writer_params params = some_rows(formats[k]);
         assert_int_equal(write_rows(&params, INT32_MAX), LR_OK);
-        lr_matrix_file *file = lr_matrix_file_open(PATH, &files.log.log);
-        assert_non_null(file);
+        lr_matrix_file *file = non_null(lr_matrix_file_open(PATH, &files.log.log));
         const lr_matrix_file_info *info = lr_matrix_file_get_info(file);
         assert_pairs(0, {info->num_rows, 7}, {info->num_columns, files.lors->count},
                      {info->is_described, formats[k] == LR_MATRIX_HDF5});
         assert_int_equal(lr_matrix_file_check_scanner(file, files.lors), LR_OK);
         int64_t next = 0;
-        const lr_row_sink sink = {check_row, &next};
-        assert_int_equal(lr_matrix_file_rows(file, &sink, NULL), LR_OK);
+        assert_int_equal(lr_matrix_file_rows(file, &(lr_row_sink){check_row, &next}, NULL), LR_OK);
         assert_int_equal(next, 7);
         lr_matrix_file_close(file);
     }
     const lr_matrix_writer_params params = some_rows(LR_MATRIX_HDF5);
     assert_int_equal(write_rows(&params, INT32_MAX), LR_OK);
-    lr_scanner *scanner = keep(lr_scanner_read_hdf5(PATH, &files.log.log));
-    assert_same_modules(scanner, files.lors->scanner, 0);
+    assert_same_modules(keep(lr_scanner_read_hdf5(PATH, &files.log.log)), files.lors->scanner, 0);
 }
 
 /* Rows are written in three runs. After each of the first two, some bytes are cut off the end of the files. */

@@ -31,11 +31,8 @@ static int set_up(void **state)
 
 static struct lr_row_block block_of(int64_t begin, int64_t end)
 {
-    return (struct lr_row_block){.rows = extents + begin,
-                                 .num_rows = end - begin,
-                                 .num_elements = first[end] - first[begin],
-                                 .elements = elements + first[begin],
-                                 .threads = 3};
+    return filled(struct lr_row_block, .rows = extents + begin, .num_rows = end - begin,
+                  .num_elements = first[end] - first[begin], .elements = elements + first[begin], .threads = 3);
 }
 
 static lr_status take_rows(lr_matrix_writer *writer, int64_t begin, int64_t end)
@@ -49,8 +46,7 @@ static lr_status take_rows(lr_matrix_writer *writer, int64_t begin, int64_t end)
 static lr_status take_blocks(lr_matrix_writer *writer, const int64_t range[2], int64_t rows)
 {
     const lr_row_sink sink = lr_matrix_writer_sink(writer);
-    const struct lr_row_block_sink *blocks = lr_row_entry_of(&sink);
-    assert_non_null(blocks);
+    const struct lr_row_block_sink *blocks = non_null(lr_row_entry_of(&sink));
     for (int64_t row = range[0]; row < range[1]; row += rows) {
         const struct lr_row_block block = block_of(row, row + rows < range[1] ? row + rows : range[1]);
         LR_TRY(blocks->take(blocks->user, &block));
@@ -62,10 +58,8 @@ static void write_by_rows(const lr_matrix_writer_params *params, int64_t limit)
 {
     lr_matrix_writer_params other = *params;
     other.path = "rows";
-    lr_matrix_writer *writer = lr_matrix_writer_create_within(&other, limit);
-    assert_non_null(writer);
-    assert_int_equal(take_rows(writer, 0, NUM_ROWS), LR_OK);
-    assert_int_equal(lr_matrix_writer_finish(writer), LR_OK);
+    lr_matrix_writer *writer = non_null(lr_matrix_writer_create_within(&other, limit));
+    assert_ok(take_rows(writer, 0, NUM_ROWS), lr_matrix_writer_finish(writer));
 }
 
 /* rows: number of rows per block. */
@@ -73,8 +67,7 @@ static void check_same(const lr_matrix_writer_params *params, int64_t limit, int
 {
     const int64_t all[2] = {0, NUM_ROWS};
     write_by_rows(params, limit);
-    lr_matrix_writer *writer = lr_matrix_writer_create_within(params, limit);
-    assert_non_null(writer);
+    lr_matrix_writer *writer = non_null(lr_matrix_writer_create_within(params, limit));
     assert_int_equal(take_blocks(writer, all, rows), LR_OK);
     const lr_matrix_written written = lr_matrix_writer_get_written(writer);
     assert_pairs(0, {written.rows, NUM_ROWS}, {written.empty_rows, 9});
@@ -85,8 +78,7 @@ static void check_same(const lr_matrix_writer_params *params, int64_t limit, int
 /* Blocks of the file end within rows and within blocks of rows; indices are 32 or 64 bits wide. */
 static void test_same_file(void **state)
 {
-    const lr_matrix_writer_params hdf5 = params_of(LR_MATRIX_HDF5);
-    const lr_matrix_writer_params npz = params_of(LR_MATRIX_NPZ);
+    const lr_matrix_writer_params hdf5 = params_of(LR_MATRIX_HDF5), npz = params_of(LR_MATRIX_NPZ);
     assert_true(first[NUM_ROWS] > 2 * lr_store_block_elements);
     check_same(&hdf5, INT32_MAX, 1);
     check_same(&hdf5, INT32_MAX, 7);
@@ -159,8 +151,6 @@ static void test_wrong_elements(void **state)
 /* A sink that is no matrix file takes no blocks. */
 static lr_status refuse(void *user, const lr_row *row)
 {
-    (void)user;
-    (void)row;
     return LR_CANCELLED;
 }
 

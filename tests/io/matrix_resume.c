@@ -27,18 +27,15 @@ static int set_up(void **state)
 static lr_status take(lr_matrix_writer *writer, int64_t begin, int64_t end)
 {
     const lr_row_sink sink = lr_matrix_writer_sink(writer);
-    for (int64_t n = begin; n < end; n++) {
-        const lr_row row = {n, per_row, given_lors, probabilities};
-        LR_TRY(sink.take(sink.user, &row));
-    }
+    for (int64_t n = begin; n < end; n++)
+        LR_TRY(sink.take(sink.user, &(lr_row){n, per_row, given_lors, probabilities}));
     return LR_OK;
 }
 
 static void leave_rows(const lr_matrix_writer_params *params, int64_t num)
 {
     lr_matrix_writer *writer = writer_of(params);
-    assert_int_equal(take(writer, 0, num), LR_OK);
-    assert_int_equal(lr_matrix_writer_leave(writer), LR_OK);
+    assert_ok(take(writer, 0, num), lr_matrix_writer_leave(writer));
     assert_int_equal(count_files(), 2);
 }
 
@@ -46,8 +43,7 @@ static void write_whole(lr_matrix_writer_params params)
 {
     params.path = "whole";
     lr_matrix_writer *writer = writer_of(&params);
-    assert_int_equal(take(writer, 0, lr_grid_num_voxels(&grid)), LR_OK);
-    assert_int_equal(lr_matrix_writer_finish(writer), LR_OK);
+    assert_ok(take(writer, 0, lr_grid_num_voxels(&grid)), lr_matrix_writer_finish(writer));
 }
 
 /* Continues to the end; the file must equal that of a run that was not stopped. */
@@ -56,8 +52,7 @@ static void go_on(lr_matrix_writer_params params, int64_t num)
     params.resumes = true;
     lr_matrix_writer *writer = writer_of(&params);
     assert_int_equal(lr_matrix_writer_get_written(writer).rows, num);
-    assert_int_equal(take(writer, num, lr_grid_num_voxels(&grid)), LR_OK);
-    assert_int_equal(lr_matrix_writer_finish(writer), LR_OK);
+    assert_ok(take(writer, num, lr_grid_num_voxels(&grid)), lr_matrix_writer_finish(writer));
     assert_same_bytes(PATH, "whole");
     assert_int_equal(count_files(), 2);
     remove(PATH);
@@ -111,8 +106,7 @@ static void fill_disk(lr_matrix_format format)
         assert_non_null(strstr(files.log.error, "largest file"));
         assert_null(strstr(files.log.error, "nothing was left behind"));
         assert_non_null(strstr(files.log.warning, "rows are kept in"));
-        assert_int_equal(access(PATH, F_OK), -1);
-        assert_int_equal(count_files(), 3);
+        assert_ints(access(PATH, F_OK), -1, count_files(), 3);
         lr_matrix_writer *again = writer_of(&params);
         const int64_t rows = lr_matrix_writer_get_written(again).rows;
         assert_true(rows >= 3);
@@ -159,29 +153,22 @@ static void test_contents(void **state)
     params.inputs = inputs;
     params.num_inputs = 2;
     leave_rows(&params, 3);
-    inputs[1].bytes = others;
-    refuse(params, "other contents of: attenuation map");
+    spoilt(inputs[1].bytes = others, refuse(params, "other contents of: attenuation map"));
     inputs[1].bytes = values;
-    inputs[0].bytes = others;
-    refuse(params, "other contents of: efficiencies");
+    spoilt(inputs[0].bytes = others, refuse(params, "other contents of: efficiencies"));
     inputs[0].bytes = values;
-    params.num_inputs = 1;
-    refuse(params, "it was begun with attenuation map, and now it is rows of voxels");
+    spoilt(params.num_inputs = 1, refuse(params, "it was begun with attenuation map, and now it is rows of voxels"));
     params.num_inputs = 2;
-    params.threshold = 0.5;
-    refuse(params, "threshold 0.5");
+    spoilt(params.threshold = 0.5, refuse(params, "threshold 0.5"));
     params.threshold = 0;
     lr_scanner *scanner = (lr_scanner *)files.lors->scanner;
-    scanner->crystal_mu_per_mm += 0.01;
-    refuse(params, "other contents of: scanner");
+    spoilt(scanner->crystal_mu_per_mm += 0.01, refuse(params, "other contents of: scanner"));
     scanner->crystal_mu_per_mm -= 0.01;
-    scanner->modules[2].depth_mm *= 1 + 1e-15;
-    refuse(params, "other contents of: scanner");
+    spoilt(scanner->modules[2].depth_mm *= 1 + 1e-15, refuse(params, "other contents of: scanner"));
     scanner->modules[2].depth_mm = scanner->modules[1].depth_mm;
     const int64_t voxels[2][NUM_ROWS] = {{0, 1, 2, 3, 4, 5, 6, 7}, {0, 1, 2, 3, 4, 5, 7, 8}};
     params.voxels = voxels[0];
-    params.num_voxels = NUM_ROWS;
-    refuse(params, "other contents of: rows of voxels");
+    spoilt(params.num_voxels = NUM_ROWS, refuse(params, "other contents of: rows of voxels"));
 }
 
 /* Inputs are compared to their end: two texts that differ only after their first 100,000 characters count as
@@ -199,8 +186,7 @@ static void test_long_texts(void **state)
     refuse(params, "other contents of: factors fff");
     factors[LONG - 1] = '\0';
     refuse(params, "other contents of: factors fff");
-    factors[0] = '\0';
-    refuse(params, "it was begun with factors fff");
+    spoilt(factors[0] = '\0', refuse(params, "it was begun with factors fff"));
     memset(factors, 'f', LONG);
     params.resumes = true;
     lr_matrix_writer *writer = writer_of(&params);
@@ -235,8 +221,7 @@ static void test_strangers(void **state)
     lr_matrix_writer *writer = writer_of(&params);
     assert_non_null(strstr(files.log.warning, "begun anew"));
     assert_none(lr_matrix_writer_create(&params), LR_FAILED, &files.log, "another program is just writing it");
-    assert_int_equal(take(writer, 0, lr_grid_num_voxels(&grid)), LR_OK);
-    assert_int_equal(lr_matrix_writer_finish(writer), LR_OK);
+    assert_ok(take(writer, 0, lr_grid_num_voxels(&grid)), lr_matrix_writer_finish(writer));
     assert_int_equal(count_files(), 1);
 }
 

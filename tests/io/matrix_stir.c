@@ -28,16 +28,14 @@ static lr_status write_rows(const lr_matrix_writer_params *params, int count)
 {
     static int64_t voxels[many];
     static double values[many];
-    lr_matrix_writer *writer = lr_matrix_writer_create(params);
-    assert_non_null(writer);
+    lr_matrix_writer *writer = non_null(lr_matrix_writer_create(params));
     for (int k = 0; k < count; k++) {
         voxels[k] = k;
         values[k] = k + 1;
     }
     const lr_row_sink sink = lr_matrix_writer_sink(writer);
     for (int64_t lor = 100; lor < 103; lor++) {
-        const lr_row row = {lor, count, voxels, values};
-        const lr_status status = sink.take(sink.user, &row);
+        const lr_status status = sink.take(sink.user, &(lr_row){lor, count, voxels, values});
         if (status != LR_OK) {
             lr_matrix_writer_abandon(writer);
             return status;
@@ -50,10 +48,9 @@ static void test_files(void **state)
 {
     const lr_matrix_writer_params params = params_of();
     assert_int_equal(write_rows(&params, many - 1), LR_OK);
-    assert_int_equal(count_files(), 6);
-    assert_int_equal(file_size(file_in(&files.folder, "a.pm")), 3 * (20 + 10 * (many - 1)));
-    assert_int_equal(file_size(file_in(&files.folder, "a_template.s")), 0);
-    lr_image *image = keep(lr_image_read(file_in(&files.folder, "a_template.hv"), &files.log.log));
+    assert_ints(count_files(), 6, file_size("a.pm"), 3 * (20 + 10 * (many - 1)));
+    assert_int_equal(file_size("a_template.s"), 0);
+    lr_image *image = keep(lr_image_read("a_template.hv", &files.log.log));
     assert_memory_equal(image->grid.size, grid.size, sizeof(image->grid.size));
 }
 
@@ -72,8 +69,7 @@ static void test_limits(void **state)
     assert_none(lr_matrix_writer_create(&params), LR_BAD_INPUT, &files.log, "40000 voxels along x");
     params.resumes = true;
     assert_null(lr_matrix_writer_create(&params));
-    assert_int_equal(files.log.status, LR_USAGE);
-    assert_int_equal(count_files(), 0);
+    assert_ints(files.log.status, LR_USAGE, count_files(), 0);
 }
 
 /* There is room for the elements but not for the image, or the reverse: no file appears. */
@@ -84,9 +80,7 @@ static void test_disk_full(void **state)
         const struct rlimit before = disk_fill(n == 0 ? 20000 : 100000);
         const lr_status status = write_rows(&params, n == 0 ? 10 : 5000);
         disk_empty(before);
-        assert_int_equal(status, LR_FAILED);
-        assert_int_equal(files.log.status, LR_FAILED);
-        assert_int_equal(count_files(), 0);
+        assert_ints(status, LR_FAILED, files.log.status, LR_FAILED, count_files(), 0);
     }
 }
 

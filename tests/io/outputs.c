@@ -54,8 +54,7 @@ static mode_t rights_of(const char *path)
 
 static void begin(struct lr_output *output, const char *path, const char *text)
 {
-    assert_int_equal(lr_output_open(output, path, &files.log.log), LR_OK);
-    assert_int_equal(lr_output_write(output, text, strlen(text)), LR_OK);
+    assert_ok(lr_output_open(output, path, &files.log.log), lr_output_write(output, text, strlen(text)));
 }
 
 /* On file systems with nameless files a killed program leaves nothing behind: the output has no name while it is
@@ -127,8 +126,7 @@ static void test_links(void **state)
     struct stat info;
     char text[8];
     const char *away = "away";
-    assert_int_equal(symlink("b", a), 0);
-    assert_int_equal(symlink("a", away), 0);
+    assert_ints(symlink("b", a), 0, symlink("a", away), 0);
     for (int k = 0; k < 2; k++) {
         snprintf(text, sizeof(text), "%d", k);
         assert_int_equal(lr_text_write(away, text, &files.log.log), LR_OK);
@@ -151,7 +149,7 @@ static void test_sweep(void **state)
     for (char *c = host; *c != '\0'; c++) *c = *c == '-' ? '_' : *c;
     snprintf(left, sizeof(left), "%s/.loraster-%s-1-0.part", files.folder.path, host); /* the first name tried */
     snprintf(held, sizeof(held), "%s/.loraster-%s-1-1.part", files.folder.path, host);
-    const char *strange = file_in(&files.folder, ".loraster-elsewhere-1-0.part");
+    const char *strange = ".loraster-elsewhere-1-0.part";
     text_write(left, "left");
     text_write(held, "held");
     text_write(strange, "another host may be writing it");
@@ -160,13 +158,10 @@ static void test_sweep(void **state)
     assert_int_equal(flock(file, LOCK_EX | LOCK_NB), 0);
     assert_int_equal(lr_text_write(a, "new", NULL), LR_OK);
     assert_holds(a, "new");
-    assert_int_equal(access(left, F_OK), -1);
-    assert_int_equal(access(held, F_OK), 0);
-    assert_int_equal(access(strange, F_OK), 0);
+    assert_ints(access(left, F_OK), -1, access(held, F_OK), 0, access(strange, F_OK), 0);
     close(file);
     assert_int_equal(lr_text_write(a, "newer", NULL), LR_OK);
-    assert_int_equal(access(held, F_OK), -1);
-    assert_int_equal(count_files(), 2);
+    assert_ints(access(held, F_OK), -1, count_files(), 2);
 }
 
 /* Files that belong together: both are old or both are new, whichever of them cannot be renamed to its final name. */
@@ -222,8 +217,7 @@ static void test_named_links(void **state)
         assert_int_equal(access(part, F_OK), 0);
         remove(part);
     }
-    assert_int_equal(symlink("nowhere", part), 0);
-    assert_int_equal(lr_output_open_named(&output, a, "part", &files.log.log), LR_FAILED);
+    assert_ints(symlink("nowhere", part), 0, lr_output_open_named(&output, a, "part", &files.log.log), LR_FAILED);
     assert_int_equal(count_files(), 2);
 }
 
@@ -232,8 +226,7 @@ static void test_named_lock(void **state)
 {
     struct lr_output first, second;
     const char *part = "a.part";
-    assert_int_equal(lr_output_open_named(&first, a, "part", &files.log.log), LR_OK);
-    assert_int_equal(lr_output_write(&first, "first", 5), LR_OK);
+    assert_ok(lr_output_open_named(&first, a, "part", &files.log.log), lr_output_write(&first, "first", 5));
     assert_fails(lr_output_open_named(&second, a, "part", &files.log.log), LR_FAILED, &files.log,
                  "another program is just writing it");
     close(open(part, O_RDWR)); /* opening and closing the file once more releases no lock */
@@ -268,8 +261,7 @@ int __wrap_rename(const char *from, const char *to)
 static void test_held_when_renamed(void **state)
 {
     struct lr_output output;
-    assert_int_equal(lr_output_open_named(&output, a, "part", &files.log.log), LR_OK);
-    assert_int_equal(lr_output_write(&output, "text", 4), LR_OK);
+    assert_ok(lr_output_open_named(&output, a, "part", &files.log.log), lr_output_write(&output, "text", 4));
     was_renamed = was_held = false;
     assert_int_equal(lr_output_finish(&output), LR_OK);
     assert_true(was_renamed && was_held);

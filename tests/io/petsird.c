@@ -106,8 +106,7 @@ static void events_are_the_official_ones(void **state)
         const lr_event *event = &list->events[at++];
         const float *edges = list->info.tof_edges_mm;
         assert_pairs(0, {event->crystals[0], bins[0]}, {event->crystals[1], bins[1]}, {event->time_ms, block});
-        assert_false(event->is_delayed);
-        assert_true(event->tof_mm == (float)(0.5 * ((double)edges[tof] + edges[tof + 1])));
+        assert_all(!event->is_delayed, event->tof_mm == (float)(0.5 * ((double)edges[tof] + edges[tof + 1])));
     }
     fclose(file);
     assert_pairs(0, {at, 273}, {list->count, 273}, {list->info.counts.prompts, 273});
@@ -170,8 +169,7 @@ static void events_come_back(void **state)
         write_list(&params, events, COUNT);
         const lr_events_source source = {.path = FILE_NAME, .scanner = scanner, .log = &files.log.log};
         lr_event_list *list = keep(lr_event_list_read(&source));
-        assert_int_equal(list->count, COUNT);
-        assert_int_equal(files.log.num_warnings, 0);
+        assert_ints(list->count, COUNT, files.log.num_warnings, 0);
         assert_string_equal(list->info.version, minor == 10 ? "0.10.0" : "0.9.1");
         assert_string_equal(list->info.scanner, scanner->name);
         assert_true(list->info.energy_kev[0] == 425 && list->info.energy_kev[1] == 650);

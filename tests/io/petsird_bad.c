@@ -33,8 +33,7 @@ static void no_files(void **state)
         {"yardl\1\0\0", 8, "does not begin with 'yardl' and a version"},
         {"yardl\2\0\0\0", 9, "version 2 of yardl's binary encoding"},
         {"yardl\1\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 18, "bytes is to follow, and the file has 0 more"},
-        {"yardl\1\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 19, "more than 64 bits"},
-    };
+        {"yardl\1\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 19, "more than 64 bits"}};
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         bytes_write(FILE_NAME, cases[k].bytes, cases[k].count);
         expect("./" FILE_NAME, cases[k].sentence);
@@ -142,10 +141,9 @@ static void schemas_are_distrusted(void **state)
         {STEPS("\"int32\"") "]}", "a record is expected"},
         {STEPS("\"P.A\"") TYPE("A", "\"fields\":[]") "]}", "the schema has no 'scanner'"},
         {STEPS("\"P.A\"") TYPE("A", "\"fields\":[{\"type\":\"int32\"}]") "]}", "a field without name"},
-        {STEPS("\"P.A\"") TYPE("A", "\"fields\":[{\"name\":\"x\",\"type\":{\"vector\":{\"items\":\"P.E\"}}},"
-                                    "{\"name\":\"scanner\",\"type\":\"P.E\"}]") "," TYPE("E", "\"fields\":[]") "]}",
-         "items are to follow"},
-    };
+        {STEPS("\"P.A\"") TYPE("A", "\"fields\":[{\"name\":\"x\",\"type\":{\"vector\":{\"items\":\"P.E\"}}},{\"name\":"
+                                    "\"scanner\",\"type\":\"P.E\"}]") "," TYPE("E", "\"fields\":[]") "]}",
+         "items are to follow"}};
     static const unsigned char huge[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 0, 0};
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         write_schema(cases[k].schema, huge, sizeof(huge));
@@ -175,10 +173,10 @@ static void schemas_that_explode_are_refused(void **state)
     char *text = kept(3 * DEEP, 1);
     int used = sprintf(text, "%s", STEPS("\"T0\""));
     for (int k = 0; k < LEVELS; k++) {
-        used += sprintf(text + used,
-                        "{\"name\":\"T%d\",\"fields\":[{\"name\":\"a\",\"type\":\"T%d\"},"
-                        "{\"name\":\"b\",\"type\":\"T%d\"}]},",
-                        k, k + 1, k + 1);
+        used += sprintf(
+            text + used,
+            "{\"name\":\"T%d\",\"fields\":[{\"name\":\"a\",\"type\":\"T%d\"},{\"name\":\"b\",\"type\":\"T%d\"}]},", k,
+            k + 1, k + 1);
     }
     sprintf(text + used, "{\"name\":\"T%d\",\"type\":\"int32\"}]}", LEVELS);
     write_schema(text, "", 0);
@@ -205,8 +203,7 @@ static void bad_requests_are_refused(void **state)
     remove(FILE_NAME);
     lr_events_writer *writer = lr_events_writer_create(&params);
     const lr_event_sink sink = lr_events_writer_sink(writer);
-    const lr_event half = {.crystals = {0, 20}, .weight = 0.5f};
-    assert_int_equal(sink.take(sink.user, &half, 1), LR_USAGE);
+    assert_int_equal(sink.take(sink.user, &(lr_event){.crystals = {0, 20}, .weight = 0.5f}, 1), LR_USAGE);
     lr_events_writer_abandon(writer);
     assert_int_not_equal(access(FILE_NAME, F_OK), 0);
     lr_events_writer_abandon(NULL);
@@ -227,7 +224,6 @@ static void other_scanners_are_told(void **state)
 
 static lr_status stop_at_once(void *user, const lr_event *events, int64_t count)
 {
-    (void)events;
     *(int64_t *)user += count;
     return LR_CANCELLED;
 }
@@ -263,9 +259,8 @@ static void events_of_lost_modules_are_left_out(void **state)
     assert_int_equal(files.log.num_warnings, 2); /* one about crystals, one about events */
 }
 
-group_main("io petsird bad", set_up, files_end, cmocka_unit_test(no_files), cmocka_unit_test(more_bytes_are_refused),
-           cmocka_unit_test(events_before_the_end_are_read), cmocka_unit_test(random_bytes_are_survived),
-           cmocka_unit_test(schemas_are_distrusted), cmocka_unit_test(lists_of_nothing_are_refused),
-           cmocka_unit_test(schemas_that_explode_are_refused), cmocka_unit_test(bad_requests_are_refused),
-           cmocka_unit_test(other_scanners_are_told), cmocka_unit_test(sinks_may_stop),
-           cmocka_unit_test(events_of_lost_modules_are_left_out))
+group_main("io petsird bad", set_up, files_end,
+           EACH(cmocka_unit_test, no_files, more_bytes_are_refused, events_before_the_end_are_read,
+                random_bytes_are_survived, schemas_are_distrusted, lists_of_nothing_are_refused,
+                schemas_that_explode_are_refused, bad_requests_are_refused, other_scanners_are_told, sinks_may_stop,
+                events_of_lost_modules_are_left_out))

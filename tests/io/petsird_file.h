@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Help for the tests of PETSIRD: the official file, and an asymmetric scanner with random events. */
-#ifndef LR_TESTS_IO_PETSIRD_FILE_H
-#define LR_TESTS_IO_PETSIRD_FILE_H
+#pragma once
 
 #include "io/lists.h"
 #include "io/scanners.h"
@@ -72,5 +71,3 @@ static inline int set_up(void **state)
     good = bytes_read(path, &good_count);
     return 0;
 }
-
-#endif

@@ -82,8 +82,7 @@ static void all_events_are_read(void **state)
     assert_true(many->whole->info.weight == COUNT);
     for (int threads = 2; threads < 10; threads += 3) {
         const lr_events_source source = source_of(many, threads);
-        lr_event_list *list = lr_event_list_read(&source);
-        assert_non_null(list);
+        lr_event_list *list = non_null(lr_event_list_read(&source));
         lists_are_equal(list, many->whole);
         lr_event_list_destroy(list);
     }
@@ -108,13 +107,11 @@ static int64_t check_place(const struct many *many, int64_t at)
     char said[2][1024];
     long long found = -1;
     lr_event_list *lists[2] = {read_damaged(many, 1, said[0]), read_damaged(many, 4, said[1])};
-    assert_non_null(lists[0]);
-    assert_non_null(lists[1]);
+    assert_all(lists[0] != NULL, lists[1] != NULL);
     lists_are_equal(lists[0], lists[1]);
     check_prefix(lists[0], many->whole);
     assert_string_equal(said[0], said[1]);
-    const char *byte = strstr(said[0], "at byte ");
-    assert_non_null(byte);
+    const char *byte = non_null(strstr(said[0], "at byte "));
     assert_int_equal(sscanf(byte, "at byte %lld", &found), 1);
     assert_true(llabs(found - at) < 32);
     const int64_t count = lists[0]->count;
@@ -131,8 +128,7 @@ static void files_may_be_cut_where_blocks_end(void **state)
     for (int64_t at = PLACE - 9; at < PLACE + 9; at++) {
         bytes_write(FILE_NAME, many->bytes, (size_t)at);
         char said[1024];
-        lr_event_list *list = read_damaged(many, 3, said);
-        assert_non_null(list);
+        lr_event_list *list = non_null(read_damaged(many, 3, said));
         check_prefix(list, many->whole);
         assert_non_null(strstr(said, "truncated"));
         assert_true(before == 0 || list->count == before || list->count == before + 1);
@@ -185,9 +181,8 @@ static lr_status take_some(void *user, const lr_event *events, int64_t count)
 {
     struct skipping *skipping = user;
     const lr_event_list part = {.events = (lr_event *)events, .count = count};
-    const lr_event_list rest = {.events = skipping->many->whole->events + skipping->first,
-                                .count = COUNT - skipping->first};
-    check_prefix(&part, &rest);
+    check_prefix(&part, &(lr_event_list){.events = skipping->many->whole->events + skipping->first,
+                                         .count = COUNT - skipping->first});
     skipping->sizes[skipping->at - 1] += count;
     skipping->first += count;
     return LR_OK;
@@ -235,8 +230,7 @@ static void lors_are_found_together(void **state)
         found += counts;
         assert_true(weights[k] == 1);
     }
-    assert_int_equal(joined, found);
-    assert_int_equal(lr_events_count_joined(many->lors, &span), found);
+    assert_ints(joined, found, lr_events_count_joined(many->lors, &span), found);
     assert_pairs(0, {numbers[7], -1}, {numbers[8], -1});
     free(numbers);
     free(weights);
@@ -247,8 +241,7 @@ static bool are_joined(struct many *many, const lr_event *events, int64_t count)
 {
     const lr_events_source source = source_of(many, 3);
     write_list(&(lr_events_writer_params){.path = FILE_NAME, .lors = many->lors}, events, count);
-    lr_event_list *list = lr_event_list_read_joined(&source, many->lors);
-    assert_non_null(list);
+    lr_event_list *list = non_null(lr_event_list_read_joined(&source, many->lors));
     assert_int_equal(list->count, count);
     const bool are = list->are_joined;
     lr_event_list_drop(list);

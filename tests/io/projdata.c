@@ -82,8 +82,7 @@ static void test_bins(void **state)
                 int places[2];
                 lr_sinogram_places(around, &bin, places);
                 assert_true(places[0] != places[1]);
-                assert_int_equal(seen[places[0] * around + places[1]]++, 0);
-                assert_int_equal(seen[places[1] * around + places[0]]++, 0);
+                assert_ints(seen[places[0] * around + places[1]]++, 0, seen[places[1] * around + places[0]]++, 0);
                 assert_false(lr_sinogram_bin_of(around, places, &back));
                 assert_true(back.view == view && back.t == t);
                 assert_true(lr_sinogram_bin_of(around, (int[2]){places[1], places[0]}, &back));
@@ -99,7 +98,7 @@ static void test_bins(void **state)
 
 static void test_round_trip(void **state)
 {
-    const char *path = file_in(&files.folder, "dense.hs"), *other = file_in(&files.folder, "sparse.hs");
+    const char *path = "dense.hs", *other = "sparse.hs";
     lr_scanner *scanners[3] = {uneven_ring(), even_ring(16, 7), even_ring(9, -100)};
     for (int n = 0; n < 3; n++) {
         lr_lors *lors = lors_of(scanners[n]);
@@ -125,7 +124,7 @@ static void test_round_trip(void **state)
         assert_same_counts(lors, &sparse, back);
         lr_lor_data *dense = keep(lr_lor_data_expand(back, lors, NULL));
         assert_int_equal(lr_lor_data_write(path, lors, dense, NULL), LR_OK);
-        assert_same_bytes(file_in(&files.folder, "dense.s"), file_in(&files.folder, "sparse.s"));
+        assert_same_bytes("dense.s", "sparse.s");
     }
 }
 
@@ -134,8 +133,7 @@ static void test_round_trip(void **state)
 static void stir_ends(const struct header *h, const int bin[4], double ends_mm[2][3])
 {
     const int segment = bin[0], axial = bin[1], view = bin[2], t = bin[3];
-    const double phi = view * pi / h->views + h->offset_deg * pi / 180;
-    const double beta = t * pi / h->around;
+    const double phi = view * pi / h->views + h->offset_deg * pi / 180, beta = t * pi / h->around;
     const double psi[2] = {phi + beta, phi - beta + pi};
     const double m = (axial - 0.5 * (h->axial[segment] - 1)) * h->pitch_mm;
     const double apart = 0.5 * h->least[segment] * h->pitch_mm; /* ring of det2 minus ring of det1 */
@@ -171,9 +169,9 @@ static void test_places(void **state)
         lr_lors *lors = lors_of(scanners[n]);
         lr_lor_data *data = numbered(lors);
         double worst_mm = 0;
-        assert_int_equal(lr_lor_data_write(file_in(&files.folder, "a.hs"), lors, data, NULL), LR_OK);
-        const struct header h = read_header(file_in(&files.folder, "a.hs"));
-        float *bins = (float *)(void *)bytes_read(file_in(&files.folder, "a.s"), NULL);
+        assert_int_equal(lr_lor_data_write("a.hs", lors, data, NULL), LR_OK);
+        const struct header h = read_header("a.hs");
+        float *bins = (float *)(void *)bytes_read("a.s", NULL);
         for (int64_t lor = 5; lor < lors->count; lor += lors->count / 97) {
             int bin[4] = {0};
             double ends_mm[2][3], is_mm[2][3];
@@ -200,12 +198,12 @@ static void test_compressed(void **state)
 {
     static float bins[span_bins];
     lr_lors *lors = top_ring();
-    write_header(file_in(&files.folder, "a.hs"), "");
+    write_header("a.hs", "");
     /* segment 1 (ring differences -1, 0, 1), view 5, axial position 3, t = -3 */
     const int at = 16 * 3 * 40 + (5 * 7 + 3) * 40 + 17;
     bins[at] = 12;
-    bytes_write(file_in(&files.folder, "bins.s"), bins, sizeof(bins));
-    lr_lor_data *data = read_good(file_in(&files.folder, "a.hs"), lors, 2);
+    bytes_write("bins.s", bins, sizeof(bins));
+    lr_lor_data *data = read_good("a.hs", lors, 2);
     /* the rings add up to 3: (2, 1) and (1, 2); segment 0 has the other parity; two views of each */
     assert_int_equal(data->count, 4);
     for (int n = 0; n < 4; n++) {
@@ -220,8 +218,7 @@ static void test_compressed(void **state)
         assert_int_equal(ring[0] + ring[1], 3);
         assert_true(ring[0] != ring[1] && abs(ring[0] - ring[1]) == 1);
         /* det1 = view + floor(-3/2), det2 = view - floor(-2/2) + 32, views 10 and 11 */
-        const int low = place[0] < place[1] ? place[0] : place[1];
-        const int high = place[0] + place[1] - low;
+        const int low = place[0] < place[1] ? place[0] : place[1], high = place[0] + place[1] - low;
         assert_true((low == 8 && high == 43) || (low == 9 && high == 44));
     }
     double sum = 0, found = 0;
@@ -229,8 +226,8 @@ static void test_compressed(void **state)
         bins[n] = (float)(n % 7);
         sum += bins[n];
     }
-    bytes_write(file_in(&files.folder, "bins.s"), bins, sizeof(bins));
-    data = read_good(file_in(&files.folder, "a.hs"), lors, 2);
+    bytes_write("bins.s", bins, sizeof(bins));
+    data = read_good("a.hs", lors, 2);
     assert_null(data->index);
     for (int64_t n = 0; n < data->count; n++) found += data->values[n];
     assert_close(found, sum, 1e-6); /* rounding of each share to single precision */
@@ -243,11 +240,11 @@ static void test_view_offset(void **state)
     static float bins[span_bins];
     lr_lors *lors = top_ring();
     bins[16 * 3 * 40 + (0 * 7 + 0) * 40 + 20] = 2; /* view 0, t = 0: 0 - 32 and 1 - 33 */
-    bytes_write(file_in(&files.folder, "bins.s"), bins, sizeof(bins));
+    bytes_write("bins.s", bins, sizeof(bins));
     for (int turn = -3; turn < 70; turn += 5) {
         snprintf(more, sizeof(more), "View offset (degrees) := %.9g\n", turn * 360.0 / 64);
-        write_header(file_in(&files.folder, "a.hs"), more);
-        lr_lor_data *data = read_good(file_in(&files.folder, "a.hs"), lors, 2);
+        write_header("a.hs", more);
+        lr_lor_data *data = read_good("a.hs", lors, 2);
         assert_int_equal(data->count, 2);
         for (int n = 0; n < 2; n++) {
             double ends_mm[2][3];
@@ -260,8 +257,8 @@ static void test_view_offset(void **state)
         }
     }
     snprintf(more, sizeof(more), "View offset (degrees) := 2\n"); /* a third of a crystal */
-    write_header(file_in(&files.folder, "a.hs"), more);
-    (void)read_good(file_in(&files.folder, "a.hs"), lors, 3);
+    write_header("a.hs", more);
+    (void)read_good("a.hs", lors, 3);
 }
 
 /* A warning advises a field of view, which must leave out exactly the LORs that the file does not have. */
@@ -270,12 +267,11 @@ static void test_advice(void **state)
     static float bins[span_bins];
     lr_lors *lors = top_ring();
     bins[16 * 3 * 40 + 20] = 1;
-    bytes_write(file_in(&files.folder, "bins.s"), bins, sizeof(bins));
-    const char *path = file_in(&files.folder, "a.hs");
+    bytes_write("bins.s", bins, sizeof(bins));
+    const char *path = "a.hs";
     write_header(path, "");
     keep(lr_lor_data_read(path, lors, &files.log.log));
-    const char *advice = strstr(files.log.warning, "a field_of_view_mm of ");
-    assert_non_null(advice);
+    const char *advice = non_null(strstr(files.log.warning, "a field_of_view_mm of "));
     lr_scanner *narrow = even_ring(16, 90 + 1.5 * 360 / 64);
     narrow->coincidence.field_of_view_mm = atof(advice + 22);
     lr_lors *fewer = lors_of(narrow);

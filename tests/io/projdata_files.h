@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Help for the tests of projection data: rings of equal crystals, and headers by hand. */
-#ifndef LR_TEST_IO_PROJDATA_FILES_H
-#define LR_TEST_IO_PROJDATA_FILES_H
+#pragma once
 
 #include "io/files.h"
 #include "io/lor_data/projdata.h"
@@ -77,5 +76,3 @@ static inline lr_lors *top_ring(void)
 {
     return lors_of(even_ring(16, 90 + 1.5 * 360 / 64));
 }
-
-#endif

@@ -48,11 +48,10 @@ static void test_refusals(void **state)
         {"number format := bit\n", "format 'bit'"},
         {"Scanner geometry (BlocksOnCylindrical/Cylindrical/Generic) := Generic\n", "by a map that it does not name"},
         {"Scanner geometry (BlocksOnCylindrical/Cylindrical/Generic) := Generic\nName of crystal map := none.txt\n",
-         "none.txt"},
-    };
+         "none.txt"}};
     static float bins[span_bins];
     lr_lors *lors = top_ring();
-    const char *path = file_in(&files.folder, "a.hs"), *data_path = file_in(&files.folder, "bins.s");
+    const char *path = "a.hs", *data_path = "bins.s";
     bins[7] = 1;
     bytes_write(data_path, bins, sizeof(bins));
     assert_refused(data_path, lors, "name the header, which ends in .hs");
@@ -105,8 +104,7 @@ static void test_mmr_headers(void **state)
     for (int n = 0; n < 2; n++) {
         struct lr_projdata projdata;
         if (try_header(names[n], scanner, &log, &projdata) != LR_OK) fail_msg("%s", log.error);
-        assert_int_equal(log.num_warnings, 0);
-        assert_int_equal(projdata.rings.around, 504);
+        assert_ints(log.num_warnings, 0, projdata.rings.around, 504);
         assert_memory_equal(projdata.rings.crystals, list_mode.crystals, 504 * 64 * 4);
         assert_int_equal(lr_projdata_num_bins(&projdata), (int64_t)planes[n] * 252 * 344);
         assert_true(projdata.first_t == -172 && projdata.by_view && projdata.mashing == 1);
@@ -131,11 +129,9 @@ static void test_mmr_headers(void **state)
 
 static void test_other_headers(void **state)
 {
-    static const char *const cases[][2] = {
-        {"interfile/PET_TOF_Interfile_header_Signa_PETMR.hs", "time of flight"},
-        {"interfile/smalllong.hs", "is arc-corrected"},
-        {"interfile/mMR_sinogram.s.hdr", "no projection data as STIR writes them"},
-    };
+    static const char *const cases[][2] = {{"interfile/PET_TOF_Interfile_header_Signa_PETMR.hs", "time of flight"},
+                                           {"interfile/smalllong.hs", "is arc-corrected"},
+                                           {"interfile/mMR_sinogram.s.hdr", "no projection data as STIR writes them"}};
     lr_scanner *scanner = keep(lr_scanner_read("siemens-mmr", NULL));
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         struct test_log log;
@@ -151,20 +147,19 @@ static void test_real_bins(void **state)
     char given[1024], data[1024];
     size_t count;
     if (test_data(given, "interfile/smalllong.hs") == NULL || test_data(data, "interfile/smalllong.s") == NULL) skip();
-    lr_lors *lors = lors_of(scanner_of(
-        "name: small long\nring: {radius_mm: 300, modules: 16, first_angle_deg: %.17g}\nmodule: {crystals: [8, 14], "
-        "pitch_mm: [14.7, 6.54], face_mm: [14, 6], depth_mm: 20}\n",
-        90 + 3.5 * 360 / 128));
-    const char *path = file_in(&files.folder, "smalllong.hs");
+    lr_lors *lors =
+        lors_of(scanner_of("name: small long\nring: {radius_mm: 300, modules: 16, first_angle_deg: %.17g}\nmodule: "
+                           "{crystals: [8, 14], pitch_mm: [14.7, 6.54], face_mm: [14, 6], depth_mm: 20}\n",
+                           90 + 3.5 * 360 / 128));
+    const char *path = "smalllong.hs";
     char *text = (char *)bytes_read(given, NULL);
     memcpy(strstr(text, "{arc correction}"), "{None}          ", 16);
     memcpy(strstr(text, ":= 112") + 3, "128", 3);
     text_write(path, text);
     float *bins = (float *)(void *)bytes_read(data, &count);
     assert_int_equal(count, 27 * 64 * 75 * 4);
-    bytes_write(file_in(&files.folder, "smalllong.s"), bins, count);
-    lr_lor_data *found = read_good(path, lors, 3);
-    lr_lor_data *dense = keep(lr_lor_data_expand(found, lors, NULL));
+    bytes_write("smalllong.s", bins, count);
+    lr_lor_data *found = read_good(path, lors, 3), *dense = keep(lr_lor_data_expand(found, lors, NULL));
     double expected[27] = {0}, sums[27] = {0}, total = 0;
     for (int n = 0; n < 27 * 64 * 75; n++) {
         expected[n / 75 % 27] += bins[n];
@@ -220,13 +215,13 @@ static void test_generic_geometry(void **state)
         if (t >= -80 && t < 80) /* segment, view, axial, t */
             counts[((int64_t)before * views + view * axials + (plane - before)) * bins + t + 80]++;
     }
-    bytes_write(file_in(&files.folder, "muppet.s"), counts, (size_t)rings * rings * views * bins * sizeof(float));
+    bytes_write("muppet.s", counts, (size_t)rings * rings * views * bins * sizeof(float));
     static const char *const names[2] = {"DualRingPrototype_crystal_map.txt", "muppet.hs"};
     for (int k = 0; k < 2; k++) {
         unsigned char *bytes = bytes_read(k == 0 ? map : header, &count);
-        bytes_write(file_in(&files.folder, names[k]), bytes, count);
+        bytes_write(names[k], bytes, count);
     }
-    lr_lor_data *found = keep(lr_lor_data_read(file_in(&files.folder, "muppet.hs"), lors, &files.log.log));
+    lr_lor_data *found = keep(lr_lor_data_read("muppet.hs", lors, &files.log.log));
     print_message("%lld LORs with counts\n", (long long)found->count);
     assert_same_counts(lors, expected, found);
 }

@@ -22,10 +22,9 @@ static lr_events_source source_of(const char *path, const char *map)
 
 static int set_up(void **state)
 {
-    return files_begin_with(state,
-                            scanner_of("name: square\nring: {radius_mm: 30, modules: 4}\nmodule: {crystals: [2, 2], "
-                                       "pitch_mm: [3, 3], face_mm: [3, 3], depth_mm: 10}\n"
-                                       "coincidence: {min_module_difference: 2}\n"));
+    return files_begin_with(state, scanner_of("name: square\nring: {radius_mm: 30, modules: 4}\nmodule: {crystals: [2, "
+                                              "2], pitch_mm: [3, 3], face_mm: [3, 3], depth_mm: 10}\n"
+                                              "coincidence: {min_module_difference: 2}\n"));
 }
 
 static int crystal_of(int ring, int detector)
@@ -36,8 +35,7 @@ static int crystal_of(int ring, int detector)
 /* Writes one line per crystal, rounded to 4 decimals, in another order than ours. */
 static void write_map(bool layers, const char *comma)
 {
-    FILE *file = fopen(MAP, "w");
-    assert_non_null(file);
+    FILE *file = non_null(fopen(MAP, "w"));
     fprintf(file, "#ring%sdetector%sx%sy%sz\n\n", comma, comma, comma, comma);
     for (int detector = NUM_DETECTORS - 1; detector >= 0; detector--) {
         for (int ring = 0; ring < NUM_RINGS; ring++) {
@@ -233,8 +231,7 @@ static void wrong_maps_are_refused(void **state)
         {"0 0 30 -1.5 -1.5\n", "the nearest is 5 mm away"},
         {"0 0 35.0101 -1.5 -1.5\n", MAP ":1: no crystal of scanner 'square'"},
         {"0 0 35 -1.5 -1.5\n0 0 35 1.5 -1.5\n", MAP ":2: ring 0, detector 0, layer 0 is named again (first in line 1)"},
-        {"0 0 35 -1.5 -1.5\n0 1 35 -1.501 -1.5\n", MAP ":2: the crystal at (35, -1.501, -1.5) mm"},
-    };
+        {"0 0 35 -1.5 -1.5\n0 1 35 -1.501 -1.5\n", MAP ":2: the crystal at (35, -1.501, -1.5) mm"}};
     unsigned char bytes[80];
     write_events(bytes);
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
@@ -270,8 +267,7 @@ static void the_map_is_found_beside_the_events(void **state)
     mkdir(FOLDER, 0777);
     write_events(bytes);
     write_map(false, "\t");
-    assert_int_equal(rename(EVENTS, FOLDER "/" EVENTS), 0);
-    assert_int_equal(rename(MAP, FOLDER "/A_crystal_map.txt"), 0);
+    assert_ints(rename(EVENTS, FOLDER "/" EVENTS), 0, rename(MAP, FOLDER "/A_crystal_map.txt"), 0);
     bin_events(source_of(FOLDER "/" EVENTS, NULL), files.lors);
     text_write(FOLDER "/B_crystal_map.txt", "");
     const lr_events_source source = source_of(FOLDER "/" EVENTS, NULL);
@@ -318,10 +314,8 @@ static void the_real_source_is_where_it_is_said_to_be(void **state)
     assert_true(near >= 0.945 * events); /* 95 %, which the notes state without decimals */
 }
 
-group_main("SAFIR list mode", set_up, files_end, cmocka_unit_test(events_are_counted),
-           cmocka_unit_test(other_writers_are_read), cmocka_unit_test(layers_are_where_the_writer_has_them),
-           cmocka_unit_test(every_truncation_is_refused), cmocka_unit_test(events_before_the_end_are_read),
-           cmocka_unit_test(other_files_are_refused), cmocka_unit_test(unknown_crystals),
-           cmocka_unit_test(wrong_maps_are_refused), cmocka_unit_test(rounding_is_allowed_and_gaps_are_told),
-           cmocka_unit_test(the_map_is_found_beside_the_events),
-           cmocka_unit_test(the_real_source_is_where_it_is_said_to_be))
+group_main("SAFIR list mode", set_up, files_end,
+           EACH(cmocka_unit_test, events_are_counted, other_writers_are_read, layers_are_where_the_writer_has_them,
+                every_truncation_is_refused, events_before_the_end_are_read, other_files_are_refused, unknown_crystals,
+                wrong_maps_are_refused, rounding_is_allowed_and_gaps_are_told, the_map_is_found_beside_the_events,
+                the_real_source_is_where_it_is_said_to_be))

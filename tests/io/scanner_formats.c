@@ -28,18 +28,17 @@ static lr_scanner *odd_list(void)
     return scanner_of("name: odd\ndetection_depth_mm: 1.5\nmodules:\n"
                       "- {center_mm: [61, 3, -4], u: [0, 1, 0], v: [0, 0, 1], crystals: [5, 3], pitch_mm: [2, 3], "
                       "face_mm: [1.75, 2.5], depth_mm: 9}\n"
-                      "- {center_mm: [-40, 31, 7], u: [-0.6, -0.8, 0], v: [0, 0, 1], crystals: [4, 7], "
-                      "pitch_mm: [2.25, 2.5], face_mm: [1.75, 2.5], depth_mm: 9}\n"
-                      "- {center_mm: [-11, -53, 12], u: [1, 0, 0], v: [0, -0.28, 0.96], crystals: [3, 6], "
-                      "pitch_mm: [3, 2.75], face_mm: [1.75, 2.5], depth_mm: 9}\n");
+                      "- {center_mm: [-40, 31, 7], u: [-0.6, -0.8, 0], v: [0, 0, 1], crystals: [4, 7], pitch_mm: "
+                      "[2.25, 2.5], face_mm: [1.75, 2.5], depth_mm: 9}\n"
+                      "- {center_mm: [-11, -53, 12], u: [1, 0, 0], v: [0, -0.28, 0.96], crystals: [3, 6], pitch_mm: "
+                      "[3, 2.75], face_mm: [1.75, 2.5], depth_mm: 9}\n");
 }
 
 static lr_scanner *read_text(const char *name, const char *text)
 {
-    const char *path = file_in(&files.folder, name);
-    text_write(path, text);
+    text_write(name, text);
     test_log_init(&files.log);
-    return keep(lr_scanner_read(path, &files.log.log));
+    return keep(lr_scanner_read(name, &files.log.log));
 }
 
 static void refuse(const char *path, const char *words)
@@ -56,8 +55,7 @@ static void assert_identical(lr_scanner *a, lr_scanner *b)
     assert_string_equal(a->name, b->name);
     assert_true((a->source == NULL) == (b->source == NULL));
     if (a->source != NULL) assert_string_equal(a->source, b->source);
-    assert_true(a->detection_depth_mm == b->detection_depth_mm);
-    assert_true(a->tof_resolution_ps == b->tof_resolution_ps);
+    assert_all(a->detection_depth_mm == b->detection_depth_mm, a->tof_resolution_ps == b->tof_resolution_ps);
     assert_true(a->crystal_mu_per_mm == b->crystal_mu_per_mm);
     assert_true(a->coincidence.field_of_view_mm == b->coincidence.field_of_view_mm);
     assert_int_equal(a->coincidence.min_module_difference, b->coincidence.min_module_difference);
@@ -82,21 +80,19 @@ static void yaml_is_identical(void **state)
 static void places_are_even(void **state)
 {
     static const char module[] =
-        "  - {center_mm: [%d, 0, 0], u: [0, 1, 0], v: [0, 0, 1], crystals: [2, 2], pitch_mm: [4, 4], "
-        "face_mm: [4, 4], depth_mm: 9, position: %d, ring: 0, first_crystal_ring: 0}\n";
+        "  - {center_mm: [%d, 0, 0], u: [0, 1, 0], v: [0, 0, 1], crystals: [2, 2], pitch_mm: [4, 4], face_mm: [4, 4], "
+        "depth_mm: 9, position: %d, ring: 0, first_crystal_ring: 0}\n";
     static const struct {
         const char *first;
         int places[2];
         const char *words; /* NULL = good */
-    } cases[] = {
-        {"num_positions: 2\n", {0, 1}, NULL},
-        {"num_positions: 2\n", {1, 1}, "do not stand evenly at places 0 to 1"},
-        {"num_positions: 3\n", {0, 1}, "do not stand evenly"},
-        {"num_positions: 2000000000\n", {0, 1}, "do not stand evenly"},
-        {"num_positions: 2\n", {0, 7}, "do not stand evenly"},
-        {"", {0, 1}, "needs 'num_positions'"},
-    };
-    const char *path = file_in(&files.folder, "x.yaml");
+    } cases[] = {{"num_positions: 2\n", {0, 1}, NULL},
+                 {"num_positions: 2\n", {1, 1}, "do not stand evenly at places 0 to 1"},
+                 {"num_positions: 3\n", {0, 1}, "do not stand evenly"},
+                 {"num_positions: 2000000000\n", {0, 1}, "do not stand evenly"},
+                 {"num_positions: 2\n", {0, 7}, "do not stand evenly"},
+                 {"", {0, 1}, "needs 'num_positions'"}};
+    const char *path = "x.yaml";
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         char text[2048];
         int used = snprintf(text, sizeof(text), "%smodules:\n", cases[k].first);
@@ -118,8 +114,8 @@ static void geom_and_hscan_come_back(void **state)
         const char *name, *lost;
         double most; /* single precision at 60 mm: 4e-6 */
     } cases[] = {{"ring.geom",
-                  "field_of_view_mm 60.5 as a rule of coincidence (it is that of images there); "
-                  "max_ring_difference 17; tof_resolution_ps 321; crystal_mu_per_mm 0.083",
+                  "field_of_view_mm 60.5 as a rule of coincidence (it is that of images there); max_ring_difference "
+                  "17; tof_resolution_ps 321; crystal_mu_per_mm 0.083",
                   1e-6},
                  {"ring.hscan", "max_ring_difference 17; tof_resolution_ps 321; crystal_mu_per_mm 0.083", 2e-5}};
     lr_scanner *scanner = turned_ring();
@@ -190,8 +186,8 @@ static void lut_rows(void **state)
 {
     size_t count;
     lr_scanner *scanner = turned_ring();
-    assert_int_equal(lr_scanner_write(file_in(&files.folder, "a.hscan"), scanner, &files.log.log), LR_OK);
-    float *rows = (float *)(void *)bytes_read(file_in(&files.folder, "a.lut"), &count);
+    assert_int_equal(lr_scanner_write("a.hscan", scanner, &files.log.log), LR_OK);
+    float *rows = (float *)(void *)bytes_read("a.lut", &count);
     assert_int_equal(count, (size_t)scanner->num_crystals * 24);
     double centre[3];
     lr_module_crystal_centre(&scanner->modules[0], 0, 0, centre);
@@ -358,8 +354,7 @@ static void blocks_on_a_cylinder(void **state)
      * from the middle. */
     double at[3];
     lr_module_crystal_centre(&scanner->modules[0], 0, 0, at);
-    const double turn = 22.5 * (1 - 2 * (2.5 + 2.0) / 17.0);
-    const double *normal = scanner->modules[0].normal;
+    const double turn = 22.5 * (1 - 2 * (2.5 + 2.0) / 17.0), *normal = scanner->modules[0].normal;
     assert_true(fabs(atan2(-normal[1], -normal[0]) * 180 / pi - (100 + turn)) < 0.01);
     assert_true(fabs(atan2(at[1], at[0]) * 180 / pi - (100 + turn - atan2(13.5, 55) * 180 / pi)) < 0.01);
     assert_true(fabs(-scanner->modules[0].normal[0] * at[0] - scanner->modules[0].normal[1] * at[1] - 55) < 1e-6);
@@ -381,8 +376,7 @@ static void headers_that_say_less(void **state)
          "Average depth of interaction (cm) := 0\nDistance between rings (cm) := 0.4\n"
          "Number of crystals per block in axial direction := 4\n"
          "Number of crystals per block in transaxial direction := 8\n!END OF INTERFILE :=\n",
-         64, 60, 20, 0},
-    };
+         64, 60, 20, 0}};
     for (int k = 0; k < 3; k++) {
         lr_scanner *scanner = read_text("x.hs", cases[k].text);
         const lr_module *module = &scanner->modules[0];
@@ -398,7 +392,7 @@ static void damaged_tables(void **state)
 {
     size_t count;
     lr_scanner *scanner = odd_list();
-    const char *header = file_in(&files.folder, "t.hscan"), *table = file_in(&files.folder, "t.lut");
+    const char *header = "t.hscan", *table = "t.lut";
     assert_int_equal(lr_scanner_write(header, scanner, &files.log.log), LR_OK);
     unsigned char *bytes = bytes_read(table, &count);
     for (int part = 0; part < 64; part++) {
@@ -428,12 +422,10 @@ static void huge_counts(void **state)
                  "Inner ring diameter (cm) := 1\nDistance between rings (cm) := 1\n"},
         {"d.hs", "!INTERFILE :=\nNumber of rings := 1e300\n"},
         {"e.geom", "scanner radius: nan\nnumber of rsectors: 4\n"},
-        {"f.geom", "scanner radius: 30\nnumber of rsectors: 4.5\n"},
-    };
+        {"f.geom", "scanner radius: 30\nnumber of rsectors: 4.5\n"}};
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
-        const char *path = file_in(&files.folder, cases[k][0]);
-        text_write(path, cases[k][1]);
-        refuse(path, cases[k][0]);
+        text_write(cases[k][0], cases[k][1]);
+        refuse(cases[k][0], cases[k][0]);
     }
 }
 
@@ -453,14 +445,12 @@ static void writers_refuse(void **state)
     const struct rlimit before = disk_fill(100);
     const lr_status full = lr_scanner_write(file_in(folder, "x.yaml"), ring, log);
     disk_empty(before);
-    assert_int_equal(full, LR_FAILED);
-    assert_int_equal(folder_visit(folder, false), 0);
+    assert_ints(full, LR_FAILED, folder_visit(folder, false), 0);
 }
 
-group_main("scanner formats", NULL, NULL, FILES_CASE(yaml_is_identical), FILES_CASE(places_are_even),
-           FILES_CASE(geom_and_hscan_come_back), FILES_CASE(geom_stands_as_castor_has_it), FILES_CASE(geom_shifts),
-           FILES_CASE(geom_layers), FILES_CASE(lut_rows), FILES_CASE(safir_header_and_map_are_the_preset),
-           FILES_CASE(maps_say_where_hits_are), FILES_CASE(maps_of_circles), FILES_CASE(mmr_header_is_the_preset),
-           FILES_CASE(mct_lacks_its_virtual_crystals), FILES_CASE(blocks_on_a_cylinder),
-           FILES_CASE(headers_that_say_less), FILES_CASE(damaged_tables), FILES_CASE(huge_counts),
-           FILES_CASE(writers_refuse))
+group_main("scanner formats", NULL, NULL,
+           EACH(FILES_CASE, yaml_is_identical, places_are_even, geom_and_hscan_come_back, geom_stands_as_castor_has_it,
+                geom_shifts, geom_layers, lut_rows, safir_header_and_map_are_the_preset, maps_say_where_hits_are,
+                maps_of_circles, mmr_header_is_the_preset, mct_lacks_its_virtual_crystals, blocks_on_a_cylinder,
+                headers_that_say_less, damaged_tables, huge_counts),
+           EACH(FILES_CASE, writers_refuse))

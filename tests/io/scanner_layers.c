@@ -43,10 +43,9 @@ static void impossible_layers_are_refused(void **state)
          "layers.yaml:1:1: unnamed scanner: module 1 has crystal faces of 1.9 mm along u"},
         {UPPER "layer: 1, block: 1, " PLATE "}\n" LOWER PLATE ",\n     layers: [{depth_mm: 2}]}\n",
          "layers.yaml:4:6: 'layers' of a module and modules that are a 'layer' each are given (line 2)"},
-        {UPPER "layer: 1, " PLATE "}\n" LOWER PLATE "}\n", "layers.yaml:1:1: unnamed scanner: module 0 is layer 1 of "
-                                                           "block 0: layers run from 0 to 15, and blocks of them "
-                                                           "from 1"},
-    };
+        {UPPER "layer: 1, " PLATE "}\n" LOWER PLATE "}\n",
+         "layers.yaml:1:1: unnamed scanner: module 0 is layer 1 of block 0: layers run from 0 to 15, and blocks of "
+         "them from 1"}};
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         struct test_log log;
         lr_scanner *scanner = parse(cases[k][0], (int64_t)strlen(cases[k][0]), &log);
@@ -63,9 +62,8 @@ static void assert_point(const double point[3], double x, double y, double z)
 /* Each layer becomes a module, from front to back; it lies behind the layer before unless its own position is given. */
 static void layers_are_modules(void **state)
 {
-    lr_scanner *scanner =
-        scanner_of(HEAD MODULE ", layers: [{depth_mm: 4}, {depth_mm: 3, crystals: [5, 4], offset_mm: [1, -0.5]}, "
-                               "{depth_mm: 4, front_mm: 8, pitch_mm: [2.2, 2.1]}]}\n");
+    lr_scanner *scanner = scanner_of(HEAD MODULE ", layers: [{depth_mm: 4}, {depth_mm: 3, crystals: [5, 4], offset_mm: "
+                                                 "[1, -0.5]}, {depth_mm: 4, front_mm: 8, pitch_mm: [2.2, 2.1]}]}\n");
     assert_pairs(0, {scanner->num_modules, 24}, {scanner->num_crystals, 8 * (24 + 20 + 24)},
                  {lr_scanner_num_layers(scanner), 3});
     static const double front_mm[3] = {0, 4, 8}, depth_mm[3] = {4, 3, 4};
@@ -154,10 +152,8 @@ static void yaml_there_and_back(void **state)
     static const char *const texts[3] = {
         "layers:\n    - {depth_mm: 5}\n    - {depth_mm: 7, front_mm: 6, crystals: [5, 3]",
         "crystals: [[3, 4], [3, 4]], offset_mm: [0.25, -0.5]}", "layer: 1, block: 4"};
-    for (int k = 0; k < 3; k++) {
-        lr_scanner *again = there_and_back(scanners[k], "again.yaml", NULL, texts[k]);
-        assert_same_modules(scanners[k], again, 1e-12);
-    }
+    for (int k = 0; k < 3; k++)
+        assert_same_modules(scanners[k], there_and_back(scanners[k], "again.yaml", NULL, texts[k]), 1e-12);
 }
 
 /* Layers are centred and have the same crystals everywhere, as .geom requires. */
@@ -166,9 +162,9 @@ static lr_scanner *centred_layers(void)
     return scanner_of(
         "name: centred\nring: {radius_mm: 50, modules: 7, first_angle_deg: 90, rings: 2, ring_pitch_mm: 31}\n"
         "module: {crystals: [[3, 3], [4, 4]], block_gap_mm: [0.75, 0.5], pitch_mm: [2, 1.75], face_mm: [1.75, 1.5], "
-        "depth_mm: 12, layers: [{depth_mm: 5}, {depth_mm: 4, front_mm: 6.5, crystals: [[2, 2], [3, 3]], "
-        "pitch_mm: [2.5, 2.25], face_mm: [2.25, 2]}]}\ndetection_depth_mm: 1.5\n"
-        "coincidence: {min_module_difference: 2}\n");
+        "depth_mm: 12, layers: [{depth_mm: 5}, {depth_mm: 4, front_mm: 6.5, crystals: [[2, 2], [3, 3]], pitch_mm: "
+        "[2.5, 2.25], face_mm: [2.25, 2]}]}\n"
+        "detection_depth_mm: 1.5\ncoincidence: {min_module_difference: 2}\n");
 }
 
 static const lr_module *module_of(const lr_scanner *scanner, int crystal)
@@ -212,7 +208,7 @@ static void castor_there_and_back(void **state)
 /* If depths of interaction differ between layers, they cannot be kept. */
 static void castor_depths_differ(void **state)
 {
-    const char *path = file_in(&files.folder, "two.geom");
+    const char *path = "two.geom";
     text_write(path, "modality: PET\nscanner name: two\nnumber of elements: 128\nnumber of layers: 2\n"
                      "scanner radius: 30,38\nnumber of rsectors: 8\nnumber of crystals transaxial: 4\n"
                      "number of crystals axial: 2\ncrystals size depth: 7,8\ncrystals size transaxial: 4\n"
@@ -233,11 +229,10 @@ static void maps_have_layers(void **state)
 {
     enum { NU = 4, NV = 3 };
     static char text[32768];
-    const char *path = file_in(&files.folder, "map.txt");
-    lr_scanner *scanner =
-        scanner_of("ring: {radius_mm: 40, modules: 8}\nmodule: {crystals: [%d, %d], pitch_mm: [3, 3.5], "
-                   "face_mm: [3, 3.5], depth_mm: 12, layers: [{depth_mm: 6}, {depth_mm: 6}]}\n",
-                   NU, NV);
+    const char *path = "map.txt";
+    lr_scanner *scanner = scanner_of("ring: {radius_mm: 40, modules: 8}\nmodule: {crystals: [%d, %d], pitch_mm: [3, "
+                                     "3.5], face_mm: [3, 3.5], depth_mm: 12, layers: [{depth_mm: 6}, {depth_mm: 6}]}\n",
+                                     NU, NV);
     int used = sprintf(text, "# depth_mm: 6\n");
     for (int c = 0; c < scanner->num_crystals; c++) {
         double at[3];
@@ -286,14 +281,13 @@ static void layers_are_found(void **state)
 /* Data files store the layers of their scanner, and a scanner with other layers is refused. */
 static void hdf5_keeps_layers(void **state)
 {
-    const char *path = file_in(&files.folder, "data.h5");
+    const char *path = "data.h5";
     lr_scanner *scanner = layered_tilted();
     scanner->modules[3].mu_per_mm = 0.07;
     lr_lors *lors = lors_of(scanner);
     lr_lor_data *data = keep(lr_lor_data_create(lors, NULL));
     assert_int_equal(lr_lor_data_write(path, lors, data, &files.log.log), LR_OK);
-    lr_scanner *again = keep(lr_scanner_read_hdf5(path, &files.log.log));
-    assert_same_modules(scanner, again, 0);
+    assert_same_modules(scanner, keep(lr_scanner_read_hdf5(path, &files.log.log)), 0);
     bool keep[256];
     memset(keep, true, sizeof(keep));
     struct layered_rest rest = layered_keep(scanner, keep);
@@ -320,7 +314,7 @@ static void check_events(lr_scanner *scanner, const char *name, const char *scan
     struct test_log log = TEST_LOG(log);
     lr_event events[NUM_EVENTS];
     uint64_t seed = test_seed();
-    const char *path = file_in(&files.folder, name), *scanner_path = file_in(&files.folder, scanner_name);
+    const char *path = name, *scanner_path = scanner_name;
     lr_lors *lors = lors_of(scanner);
     for (int k = 0; k < NUM_EVENTS; k++) {
         events[k] = (lr_event){.weight = 1, .time_ms = (uint32_t)k};
@@ -358,8 +352,7 @@ static void events_find_their_layer(void **state)
     check_events(centred_layers(), "a.Cdh", "a.hscan");
 }
 
-group_main("scanner layers", NULL, NULL, FILES_CASE(impossible_layers_are_refused), FILES_CASE(layers_are_modules),
-           FILES_CASE(layers_have_materials), FILES_CASE(listed_modules_have_layers), FILES_CASE(rules_count_blocks),
-           FILES_CASE(yaml_there_and_back), FILES_CASE(castor_there_and_back), FILES_CASE(castor_depths_differ),
-           FILES_CASE(maps_have_layers), FILES_CASE(layers_are_found), FILES_CASE(hdf5_keeps_layers),
-           FILES_CASE(events_find_their_layer))
+group_main("scanner layers", NULL, NULL,
+           EACH(FILES_CASE, impossible_layers_are_refused, layers_are_modules, layers_have_materials,
+                listed_modules_have_layers, rules_count_blocks, yaml_there_and_back, castor_there_and_back,
+                castor_depths_differ, maps_have_layers, layers_are_found, hdf5_keeps_layers, events_find_their_layer))

@@ -19,8 +19,7 @@ static void every_preset_is_a_scanner_with_sources(void **state)
     int count = 0;
     for (const char *const *name = lr_scanner_presets(); *name != NULL; name++, count++) {
         lr_scanner *scanner = read_preset(*name);
-        assert_true(scanner->num_modules >= 2);
-        assert_non_null(scanner->source);
+        assert_all(scanner->num_modules >= 2, scanner->source != NULL);
         assert_true(strcmp(*name, "two-opposed-modules") == 0 || strstr(scanner->source, "\nunverified: ") != NULL);
         (void)lors_of(scanner);
     }
@@ -49,25 +48,23 @@ static void numbers_are_as_published(void **state)
         int modules, crystals, rings; /* 0 = not compared; lengths, too */
         double radius_mm, radius_off_mm, axial_mm, axial_off_mm, tof_ps;
         double length_mm; /* by the crystals' pitch, to rounding */
-    } cases[] = {
-        {"penn-labr3", 24, 24 * 27 * 60 /* 38,880 */, 60, 465, 0, 258, 1e-9, 400, 258},
-        {"siemens-mmr", 56, 28672, 64, 328, 0, 258, 2.1, 0, 260},
-        {"siemens-mct", 48 * 4, 32448, 52, 421, 7, 220.943, 0.02, 555, 0},
-        {"siemens-vision-600", 38, 60800, 80, 410, 0, 263, 0.5, 214, 0},
-        {"siemens-vision-quadra", 152, 4 * 60800, 320, 410, 0, 1060, 3.1, 228, 0},
-        {"united-imaging-uexplorer", 192, 564480, 672, 393, 0, 1940, 0.3, 505, 0},
-        {"ge-discovery-690", 64, 13824, 24, 405.1, 0, 157, 0.05, 550, 0},
-        {"ge-discovery-mi", 34 * 4, 544 * 36, 36, 371.1, 1, 200, 0.5, 375.4, 0},
-        {"ge-signa-petmr", 28 * 5, 448 * 45, 45, 311.8, 0, 250.2, 0.5, 390, 0},
-        {"philips-vereos", 18 * 4 * 5, 23040, 40, 382, 0, 164, 0.7, 325, 0},
-        {"philips-gemini-tf", 28, 644 * 44, 44, 450.17, 0, 180, 4.1, 585, 0},
-        {"siemens-inveon", 16, 320 * 80, 80, 80.5, 0, 127, 0.3, 0, 0},
-        {"mediso-nanoscan", 12, 37908, 81, 174 / 2.0, 0, 94.8, 0.1, 0, 0},
-        {"ge-explore-vista-dr", 36, 36 * 13 * 13, 26, 59, 0, 48, 1e-9, 0, 48},
-        {"safir-dual-ring-prototype", 12 * 4, 2880, 16, 64, 0, 35.7, 1e-9, 0, 16 * 2.2 + 0.5},
-        {"two-opposed-modules", 2, 162, 0, 0, 0, 0, 0, 0, 0},
-        {"cluster-paper-32", 6, 6 * 32 * 32, 0, 0, 0, 0, 0, 0, 0},
-    };
+    } cases[] = {{"penn-labr3", 24, 24 * 27 * 60 /* 38,880 */, 60, 465, 0, 258, 1e-9, 400, 258},
+                 {"siemens-mmr", 56, 28672, 64, 328, 0, 258, 2.1, 0, 260},
+                 {"siemens-mct", 48 * 4, 32448, 52, 421, 7, 220.943, 0.02, 555, 0},
+                 {"siemens-vision-600", 38, 60800, 80, 410, 0, 263, 0.5, 214, 0},
+                 {"siemens-vision-quadra", 152, 4 * 60800, 320, 410, 0, 1060, 3.1, 228, 0},
+                 {"united-imaging-uexplorer", 192, 564480, 672, 393, 0, 1940, 0.3, 505, 0},
+                 {"ge-discovery-690", 64, 13824, 24, 405.1, 0, 157, 0.05, 550, 0},
+                 {"ge-discovery-mi", 34 * 4, 544 * 36, 36, 371.1, 1, 200, 0.5, 375.4, 0},
+                 {"ge-signa-petmr", 28 * 5, 448 * 45, 45, 311.8, 0, 250.2, 0.5, 390, 0},
+                 {"philips-vereos", 18 * 4 * 5, 23040, 40, 382, 0, 164, 0.7, 325, 0},
+                 {"philips-gemini-tf", 28, 644 * 44, 44, 450.17, 0, 180, 4.1, 585, 0},
+                 {"siemens-inveon", 16, 320 * 80, 80, 80.5, 0, 127, 0.3, 0, 0},
+                 {"mediso-nanoscan", 12, 37908, 81, 174 / 2.0, 0, 94.8, 0.1, 0, 0},
+                 {"ge-explore-vista-dr", 36, 36 * 13 * 13, 26, 59, 0, 48, 1e-9, 0, 48},
+                 {"safir-dual-ring-prototype", 12 * 4, 2880, 16, 64, 0, 35.7, 1e-9, 0, 16 * 2.2 + 0.5},
+                 {"two-opposed-modules", 2, 162, 0, 0, 0, 0, 0, 0, 0},
+                 {"cluster-paper-32", 6, 6 * 32 * 32, 0, 0, 0, 0, 0, 0, 0}};
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         lr_scanner *scanner = read_preset(cases[k].name);
         assert_pairs(0, {scanner->num_modules, cases[k].modules}, {scanner->num_crystals, cases[k].crystals});
@@ -124,8 +121,7 @@ static void doubtful_numbers_are_consistent(void **state)
     lr_scanner *mmr = read_preset("siemens-mmr"), *signa = read_preset("ge-signa-petmr");
     const lr_module *block = &mmr->modules[0];
     /* The pitch is CASToR's, and also fits 504 equal angles at the depth where photons stop in 20 mm of LSO. */
-    const double lso = mmr->crystal_mu_per_mm;
-    const double mean_mm = 1 / lso - 20 * exp(-lso * 20) / (1 - exp(-lso * 20));
+    const double lso = mmr->crystal_mu_per_mm, mean_mm = 1 / lso - 20 * exp(-lso * 20) / (1 - exp(-lso * 20));
     assert_close(block->pitch_mm[0], 4.17252, 1e-9);
     assert_close(block->pitch_mm[0], 2 * pi * (328 + mean_mm) / 504, 3e-3);
     assert_true(8 * block->pitch_mm[0] < 2 * 328 * tan(pi / 56));
@@ -163,8 +159,7 @@ static void safir_agrees_with_its_crystal_map(void **state)
     char path[1024], line[256];
     if (test_data(path, "safir/DualRingPrototype_crystal_map.txt") == NULL) skip();
     lr_scanner *scanner = read_preset("safir-dual-ring-prototype");
-    FILE *file = fopen(path, "r");
-    assert_non_null(file);
+    FILE *file = non_null(fopen(path, "r"));
     char *taken = kept((size_t)scanner->num_crystals, 1);
     int count = 0;
     double worst = 0;
@@ -185,15 +180,13 @@ static void safir_agrees_with_its_crystal_map(void **state)
 
 static void misspelt_names_meet_the_nearest(void **state)
 {
-    static const char *const cases[][2] = {
-        {"penn-labr", "did you mean 'penn-labr3'?"},
-        {"pen-labr3", "did you mean 'penn-labr3'?"},
-        {"mmr", "did you mean 'siemens-mmr'?"},
-        {"ge-explor-vista", "did you mean 'ge-explore-vista-dr'?"},
-        {"SAFIR-dual-ring-prototype", "did you mean 'safir-dual-ring-prototype'?"},
-        {"q", "choose one of cluster-paper-32, ge-discovery-690, "},
-        {"", "no scanner is named"},
-    };
+    static const char *const cases[][2] = {{"penn-labr", "did you mean 'penn-labr3'?"},
+                                           {"pen-labr3", "did you mean 'penn-labr3'?"},
+                                           {"mmr", "did you mean 'siemens-mmr'?"},
+                                           {"ge-explor-vista", "did you mean 'ge-explore-vista-dr'?"},
+                                           {"SAFIR-dual-ring-prototype", "did you mean 'safir-dual-ring-prototype'?"},
+                                           {"q", "choose one of cluster-paper-32, ge-discovery-690, "},
+                                           {"", "no scanner is named"}};
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         struct test_log log = TEST_LOG(log);
         assert_none(lr_scanner_read(cases[k][0], &log.log), LR_BAD_INPUT, &log, cases[k][1]);
@@ -205,13 +198,11 @@ static void a_folder_of_assets_comes_first(void **state)
     struct test_log log = TEST_LOG(log);
     mkdir(ASSETS, 0777);
     mkdir(ASSETS "/scanners", 0777);
-    text_write(ASSETS "/scanners/penn-labr3.yaml",
-               "name: mine\nring: {radius_mm: 100, modules: 4}\nmodule: {crystals: [2, 2], pitch_mm: [4, 4], "
-               "face_mm: [4, 4], depth_mm: 3}\n");
+    text_write(ASSETS "/scanners/penn-labr3.yaml", "name: mine\nring: {radius_mm: 100, modules: 4}\nmodule: {crystals: "
+                                                   "[2, 2], pitch_mm: [4, 4], face_mm: [4, 4], depth_mm: 3}\n");
     text_write(ASSETS "/scanners/new.yaml", "nome: mine\n");
     setenv("LORASTER_ASSETS", ASSETS, 1);
-    lr_scanner *scanner = read_preset("penn-labr3");
-    lr_scanner *builtin = read_preset("siemens-mmr");
+    lr_scanner *scanner = read_preset("penn-labr3"), *builtin = read_preset("siemens-mmr");
     lr_scanner *wrong = lr_scanner_read("new", &log.log);
     unsetenv("LORASTER_ASSETS");
     assert_string_equal(scanner->name, "mine");
@@ -223,8 +214,7 @@ static void a_folder_of_assets_comes_first(void **state)
     rmdir(ASSETS);
 }
 
-group_main("scanner presets", NULL, destroy_kept, cmocka_unit_test(every_preset_is_a_scanner_with_sources),
-           cmocka_unit_test(numbers_are_as_published), cmocka_unit_test(penn_is_as_published),
-           cmocka_unit_test(cluster_is_as_published), cmocka_unit_test(doubtful_numbers_are_consistent),
-           cmocka_unit_test(mmr_has_4084_planes), cmocka_unit_test(safir_agrees_with_its_crystal_map),
-           cmocka_unit_test(misspelt_names_meet_the_nearest), cmocka_unit_test(a_folder_of_assets_comes_first))
+group_main("scanner presets", NULL, destroy_kept,
+           EACH(cmocka_unit_test, every_preset_is_a_scanner_with_sources, numbers_are_as_published,
+                penn_is_as_published, cluster_is_as_published, doubtful_numbers_are_consistent, mmr_has_4084_planes,
+                safir_agrees_with_its_crystal_map, misspelt_names_meet_the_nearest, a_folder_of_assets_comes_first))

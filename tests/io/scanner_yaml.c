@@ -142,10 +142,9 @@ static void wrong_texts_are_refused(void **state)
         {"ring: {radius_mm: 465, modules: 2e9, rings: 2e9, ring_pitch_mm: 1}\n" MODULE, "1:1", "4e+18 modules"},
         {RING PANEL("[2147483647, 2147483647]") "}\n", "2:10", "more than 10000000 crystals"},
         {RING PANEL("[1000, 1000]") "}\n", "2:10", "more than 10000000 crystals"},
-        {"modules:\n" UPPER OTHER_LOWER "[1, 0, 0], v: [0, 0, 1], crystals: [5000, 5000], "
-         "pitch_mm: [1, 1], face_mm: [1, 1], depth_mm: 3}\n",
-         "3:59", "more than 10000000 crystals"},
-    };
+        {"modules:\n" UPPER OTHER_LOWER
+         "[1, 0, 0], v: [0, 0, 1], crystals: [5000, 5000], pitch_mm: [1, 1], face_mm: [1, 1], depth_mm: 3}\n",
+         "3:59", "more than 10000000 crystals"}};
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         const char *text = cases[k][0], *place = cases[k][1], *excerpt = cases[k][3];
         struct test_log log;
@@ -186,9 +185,9 @@ static void long_and_deep_texts_are_refused(void **state)
 
 static void files_that_are_none(void **state)
 {
-    static const char *const words[] = {"is no regular file", "65 MiB is too large", "..: is a folder",
-                                        ("./no-such-file.yaml: cannot be opened: No such file in this folder, nor a "
-                                         "name like it")};
+    static const char *const words[] = {
+        "is no regular file", "65 MiB is too large", "..: is a folder",
+        ("./no-such-file.yaml: cannot be opened: No such file in this folder, nor a name like it")};
     static const char *const paths[] = {("./" FILE_NAME), FILE_NAME, "..", "./no-such-file.yaml"};
     for (int k = 0; k < 4; k++) {
         struct test_log log = TEST_LOG(log);
@@ -213,8 +212,7 @@ static void long_lines_are_cut_around_the_place(void **state)
     assert_says(log.error, FILE_NAME ":1:1301: unknown key 'wrong'");
     const char *shown = strchr(log.error, '\n'), *caret = strchr(log.error, '^');
     assert_true(shown != NULL && caret != NULL);
-    const char *under = strchr(shown + 1, '\n');
-    assert_non_null(under);
+    const char *under = non_null(strchr(shown + 1, '\n'));
     assert_int_equal(caret - under, strstr(shown, "wrong") - shown);
 }
 
@@ -223,8 +221,8 @@ static void both_forms_are_read(void **state)
     struct test_log log;
     lr_scanner *scanner = keep(read_text(
         "name: all keys\nring: {radius_mm: 100, modules: 6, first_angle_deg: -90, rings: 2, ring_pitch_mm: 40}\n"
-        "module: {crystals: [[7, 8], 12], block_gap_mm: [0.5, 0], pitch_mm: [2.5, 3], face_mm: [2, 2.5], "
-        "depth_mm: 13}\ncoincidence: {field_of_view_mm: 50, min_module_difference: 2, max_ring_difference: 0}\n"
+        "module: {crystals: [[7, 8], 12], block_gap_mm: [0.5, 0], pitch_mm: [2.5, 3], face_mm: [2, 2.5], depth_mm: "
+        "13}\ncoincidence: {field_of_view_mm: 50, min_module_difference: 2, max_ring_difference: 0}\n"
         "detection_depth_mm: 6.5\ncrystal_mu_per_mm: 0.0834\ntof: {resolution_ps: 300}\n"
         "source: [one, two]\nunverified: three\n",
         &log));
@@ -243,8 +241,7 @@ static void both_forms_are_read(void **state)
 
     scanner = scanner_of("%s", "modules:\n" UPPER LOWER);
     assert_string_equal(scanner->name, "unnamed scanner");
-    assert_true(scanner->crystal_mu_per_mm == 0);
-    assert_null(scanner->source);
+    assert_all(scanner->crystal_mu_per_mm == 0, scanner->source == NULL);
     assert_int_equal(scanner->num_positions, 0);
     assert_false(scanner->coincidence.limits_ring_difference);
     assert_close(scanner->modules[0].normal[1], -1, 0);
@@ -287,8 +284,7 @@ static void nearest_words(void **state)
     static const char *const cases[][2] = {
         {"radius", "radius_mm"}, {"radius_cm", "radius_mm"}, {"modlues", "modules"}, {"ring_pich_mm", "ring_pitch_mm"}};
     for (int k = 0; k < 4; k++) assert_string_equal(lr_nearest_word(cases[k][0], words, 4), cases[k][1]);
-    assert_null(lr_nearest_word("temperature", words, 4));
-    assert_null(lr_nearest_word("", words, 4));
+    assert_all(lr_nearest_word("temperature", words, 4) == NULL, lr_nearest_word("", words, 4) == NULL);
     assert_null(lr_nearest_word("x", words, 0));
 }
 
@@ -298,9 +294,8 @@ static int remove_file(void **state)
     return destroy_kept(state);
 }
 
-group_main("scanner YAML", NULL, remove_file, cmocka_unit_test(unknown_key_is_spelled_out),
-           cmocka_unit_test(wrong_texts_are_refused), cmocka_unit_test(slightly_tilted_axes_are_straightened),
-           cmocka_unit_test(long_and_deep_texts_are_refused), cmocka_unit_test(files_that_are_none),
-           cmocka_unit_test(long_lines_are_cut_around_the_place), cmocka_unit_test(both_forms_are_read),
-           cmocka_unit_test(json_and_other_line_ends_are_read), cmocka_unit_test(numbers_have_points_in_every_locale),
-           cmocka_unit_test(nearest_words))
+group_main("scanner YAML", NULL, remove_file,
+           EACH(cmocka_unit_test, unknown_key_is_spelled_out, wrong_texts_are_refused,
+                slightly_tilted_axes_are_straightened, long_and_deep_texts_are_refused, files_that_are_none,
+                long_lines_are_cut_around_the_place, both_forms_are_read, json_and_other_line_ends_are_read,
+                numbers_have_points_in_every_locale, nearest_words))

@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Small scanners that the tests of files share, and comparisons of scanners. */
-#ifndef LR_TEST_IO_SCANNERS_H
-#define LR_TEST_IO_SCANNERS_H
+#pragma once
 
 #include "io/files.h"
 #include "io/files/yaml.h"
@@ -11,23 +10,13 @@
 
 static const double pi = 3.14159265358979323846;
 
-/* The scanner of a YAML description, which is formatted as by printf; it is kept until the end of the case. */
-__attribute__((format(printf, 1, 2))) static inline lr_scanner *scanner_of(const char *format, ...)
-{
-    struct test_log log = TEST_LOG(log);
-    char text[4096];
-    va_list list;
-    va_start(list, format);
-    const int length = vsnprintf(text, sizeof(text), format, list);
-    va_end(list);
-    return keep(lr_scanner_parse(lr_yaml_parse("the test's scanner", text, length, &log.log)));
-}
+#define scanner_of(...) keep(scanner_from(__VA_ARGS__))
 
 static inline lr_scanner *small_ring(double radius_mm, double field_of_view_mm)
 {
     lr_scanner *scanner = scanner_of(
-        "name: small ring\nring: {radius_mm: %.17g, modules: 6}\nmodule: {crystals: [3, 2], pitch_mm: [4, 5], "
-        "face_mm: [3.5, 4.5], depth_mm: 10}\ncoincidence: {min_module_difference: 2}\ncrystal_mu_per_mm: 0.083\n"
+        "name: small ring\nring: {radius_mm: %.17g, modules: 6}\nmodule: {crystals: [3, 2], pitch_mm: [4, 5], face_mm: "
+        "[3.5, 4.5], depth_mm: 10}\ncoincidence: {min_module_difference: 2}\ncrystal_mu_per_mm: 0.083\n"
         "source: made up\n",
         radius_mm);
     scanner->coincidence.field_of_view_mm = field_of_view_mm;
@@ -117,15 +106,12 @@ static inline lr_scanner *there_and_back(const lr_scanner *scanner, const char *
                                          const char *text)
 {
     struct test_log log = TEST_LOG(log);
-    const char *path = file_in(&files.folder, name);
-    if (lr_scanner_write(path, scanner, &log.log) != LR_OK) fail_msg("%s", log.error);
+    if (lr_scanner_write(name, scanner, &log.log) != LR_OK) fail_msg("%s", log.error);
     if (log.num_warnings != (lost != NULL)) fail_msg("%s: %d warnings, '%s'", name, log.num_warnings, log.warning);
     if (lost != NULL) assert_warning(&log, lost);
-    char *written = (char *)bytes_read(path, NULL);
+    char *written = (char *)bytes_read(name, NULL);
     if (text != NULL && strstr(written, text) == NULL) fail_msg("no '%s' in\n%s", text, written);
-    lr_scanner *back = keep(lr_scanner_read(path, &log.log));
+    lr_scanner *back = keep(lr_scanner_read(name, &log.log));
     if (log.num_warnings > (lost != NULL)) fail_msg("%s: %s", name, log.warning);
     return back;
 }
-
-#endif

@@ -260,8 +260,7 @@ static void wrong_headers_are_refused(void **state)
         {"!INTERFILE:=\n%number of TOF time bins:=13\n", "13 time-of-flight bins"},
         {"!INTERFILE:=\nnumber of rings:=4\n", EVENTS ": how many bins a projection of octagon has"},
         {"!INTERFILE:=\n%number of projections:=20\ndata offset in bytes:=99999999999\n",
-         "99999999999 bytes before the words"},
-    };
+         "99999999999 bytes before the words"}};
     write_words((const uint32_t[]){prompt_bit | address(0, 1, 10)}, 1);
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         text_write(HEADER, cases[k][0]);
@@ -305,10 +304,8 @@ static void other_scanners_are_refused(void **state)
 {
     static const char *const names[] = {"safir-dual-ring-prototype", "two-opposed-modules"};
     write_words((const uint32_t[]){prompt_bit}, 1);
-    for (size_t k = 0; k < 2; k++) {
-        lr_lors *lors = lors_of(keep(lr_scanner_read(names[k], NULL)));
-        refuse_events(source_of(EVENTS, NULL), lors, "is not one");
-    }
+    for (size_t k = 0; k < 2; k++)
+        refuse_events(source_of(EVENTS, NULL), lors_of(keep(lr_scanner_read(names[k], NULL))), "is not one");
 }
 
 /* --- the real acquisition --- */
@@ -336,9 +333,8 @@ static void the_virtual_crystal_is_never_hit(void **state)
     assert_int_equal(largest, LARGEST);
 }
 
-group_main("Siemens list mode", set_up, files_end, cmocka_unit_test(words_are_spelled_out),
-           cmocka_unit_test(headers_are_believed), cmocka_unit_test(every_bin_has_a_lor_of_its_own),
-           cmocka_unit_test(lines_lie_where_their_bins_say), cmocka_unit_test(broken_files_are_refused),
-           cmocka_unit_test(events_before_the_end_are_read), cmocka_unit_test(wrong_headers_are_refused),
-           cmocka_unit_test(the_header_is_found_beside_the_events), cmocka_unit_test(other_scanners_are_refused),
-           cmocka_unit_test(the_virtual_crystal_is_never_hit))
+group_main("Siemens list mode", set_up, files_end,
+           EACH(cmocka_unit_test, words_are_spelled_out, headers_are_believed, every_bin_has_a_lor_of_its_own,
+                lines_lie_where_their_bins_say, broken_files_are_refused, events_before_the_end_are_read,
+                wrong_headers_are_refused, the_header_is_found_beside_the_events, other_scanners_are_refused,
+                the_virtual_crystal_is_never_hit))

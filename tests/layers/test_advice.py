@@ -4,8 +4,7 @@
 stands in a sentence of the library.
 
 usage: test_advice.py SOURCE_ROOT"""
-import re
-import sys
+import re, sys
 from pathlib import Path
 
 SOURCES = Path(sys.argv[1]) / "src"

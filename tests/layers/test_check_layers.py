@@ -2,13 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The layer check must find each violation planted in a clean tree, and nothing in the clean tree.
 
-usage: test_check_layers.py SOURCE_ROOT
-"""
-import shutil
-import subprocess
-import sys
-import tempfile
-import unittest
+usage: test_check_layers.py SOURCE_ROOT"""
+import shutil, subprocess, sys, tempfile, unittest
 from pathlib import Path
 
 ROOT = Path(sys.argv.pop(1)).resolve()

@@ -1,13 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The build keeps to its own rules on who calls whom, and the check finds calls planted among objects
-that do.
+"""The build keeps to its own rules on who calls whom, and the check finds calls planted among objects that do.
 
 usage: test_check_links.py SOURCE_ROOT BUILD COMPILER"""
-import subprocess
-import sys
-import tempfile
-import unittest
+import subprocess, sys, tempfile, unittest
 from pathlib import Path
 
 COMPILER = sys.argv.pop(3)

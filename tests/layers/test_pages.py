@@ -1,13 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The documents hold together: links and anchors resolve, paragraphs and table cells are short, each
-page is found from docs/README.md, and what sources say of a page is there.
+"""The documents hold together: links and anchors resolve, paragraphs and table cells are short, each page is found from
+docs/README.md, and what sources say of a page is there.
 
-usage: test_pages.py SOURCE_ROOT
-"""
-import re
-import sys
-import unittest
+usage: test_pages.py SOURCE_ROOT"""
+import re, sys, unittest
 from pathlib import Path
 
 ROOT = Path(sys.argv.pop()).resolve()
@@ -80,7 +77,6 @@ def broken(page):
 
 
 class Planted(unittest.TestCase):
-    """The checks see what they are for."""
     def test_words(self):
         long = "word " * (MOST_WORDS + 1)
         for text in (long, f"- {'word ' * MOST_WORDS}", f"# A\n\nshort\n\n{long}", f"| a | {long}|"):
@@ -124,7 +120,6 @@ class Pages(unittest.TestCase):
 
 
 class References(unittest.TestCase):
-    """What sources, tests and scripts say of documents."""
     @staticmethod
     def texts():
         files = [ROOT / "CMakeLists.txt", ROOT / "CHANGELOG.md", ROOT / "README.md"]

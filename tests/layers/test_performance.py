@@ -1,18 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of docs/performance.md and docs/notes can be taken again: each names a commit of the
-history and a command that the program accepts, or says that one of them is not known.
+"""Figures of docs/performance.md and docs/notes can be taken again: each names a commit of the history and a command
+that the program accepts, or says that one of them is not known.
 
 usage: test_performance.py PROGRAM SOURCE_ROOT TOPIC
 
-topics: commits (77 where there is no history), commands
-"""
-import re
-import shlex
-import shutil
-import subprocess
-import sys
-import unittest
+topics: commits (77 where there is no history), commands"""
+import re, shlex, shutil, subprocess, sys, unittest
 from pathlib import Path
 
 TOPIC = sys.argv.pop()

@@ -31,12 +31,12 @@ static lr_grid wide_grid(void)
 static int set_up(void **state)
 {
     uint64_t seed = test_seed();
-    lors = keep(lr_lors_create(keep(case_ring(80, 12, (const int[2]){4, 3}, (const double[5]){8, 8, 8, 8, 10},
-                                              &(lr_coincidence){.min_module_difference = 4})),
-                               NULL));
+    lors = keep(lr_lors_create(
+        keep(scanner_from("ring: {radius_mm: 80, modules: 12}\nmodule: {crystals: [4, 3], pitch_mm: [8, 8], face_mm: "
+                          "[8, 8], depth_mm: 10}\ncoincidence: {min_module_difference: 4}")),
+        NULL));
     for (int k = 0; k < MANY; k++) {
-        const int m = (int)(12 * test_random(&seed));
-        const int n = (m + 4 + (int)(5 * test_random(&seed))) % 12;
+        const int m = (int)(12 * test_random(&seed)), n = (m + 4 + (int)(5 * test_random(&seed))) % 12;
         events[k] =
             (lr_event){.crystals = {12 * m + (int)(12 * test_random(&seed)), 12 * n + (int)(12 * test_random(&seed))},
                        .tof_mm = (float)(40 * test_random(&seed) - 20),
@@ -134,8 +134,7 @@ static void test_a_constant_image_has_the_known_ripple(void **state)
     const lr_blobs usual = complete((lr_blobs){0});
     assert_true(usual.radius_mm == 10 && usual.alpha == 8.37);
     assert_close(usual.spacing_mm, 8.149, 1e-3);
-    assert_true(check_constant((lr_blobs){0}) < 2e-3);
-    assert_true(check_constant((lr_blobs){.spacing_mm = 11}) > 0.02);
+    assert_all(check_constant((lr_blobs){0}) < 2e-3, check_constant((lr_blobs){.spacing_mm = 11}) > 0.02);
 }
 
 /* --- projections --- */
@@ -178,8 +177,7 @@ static void check_integrals(const lr_blobs *of, int num_events)
     const int64_t each = lr_grid_num_voxels(&grids[0]), count = test_num_voxels(op);
     assert_int_equal(count, 2 * each);
     uint64_t seed = 4;
-    double *image = case_random(count, &seed), *values = kept_doubles(num_events);
-    double rms = 0, worst = 0;
+    double *image = case_random(count, &seed), *values = kept_doubles(num_events), rms = 0, worst = 0;
     forward(op, NULL, image, values);
     for (int k = 0; k < num_events; k++) {
         double expected = 0;
@@ -192,8 +190,7 @@ static void check_integrals(const lr_blobs *of, int num_events)
         rms += expected * expected / num_events;
         worst = fmax(worst, fabs(values[k] - expected));
     }
-    assert_true(rms > 0);
-    assert_true(worst < 1e-5 * sqrt(rms));
+    assert_all(rms > 0, worst < 1e-5 * sqrt(rms));
 }
 
 /* Blobs that are close together overlap, in windows that are larger than a kernel holds at once. */
@@ -227,9 +224,8 @@ static void test_vectors_stay_where_they_are(void **state)
     lr_place *place = lr_operator_place(op);
     assert_true((place != NULL) == is_on_device());
     lr_vector image = kept_vector(place, both.num_voxels, LR_FLOAT32), values = kept_vector(place, COUNT, LR_FLOAT32);
-    const lr_vector from = lr_vector_of_doubles(both.x, both.num_voxels);
-    assert_ok(lr_vector_copy(&from, &image));
-    assert_ok(lr_operator_forward(op, NULL, &image, &values));
+    assert_ok(lr_vector_copy(vector_of(both.x, both.num_voxels), &image),
+              lr_operator_forward(op, NULL, &image, &values));
     expect_numbers(&values, both.values, 1e-7, 0);
     assert_ok(lr_operator_back(op, NULL, &values, &image));
     back(op, both.values, image_of_values);

@@ -3,8 +3,7 @@
  *
  * Projections in list mode, by operators of the public interface and by backends alone; a scanner of six panels,
  * which has lines along every axis; and a ring. */
-#ifndef LR_TEST_LISTMODE_CASES_H
-#define LR_TEST_LISTMODE_CASES_H
+#pragma once
 
 #include "../cases.h"
 
@@ -84,8 +83,7 @@ static inline lr_status see_row(void *user, const lr_row *row)
     struct rows_seen *seen = user;
     assert_int_equal(row->row, seen->next++);
     for (int64_t k = 0; k < row->count; k++) {
-        assert_true(k == 0 || row->lor[k] > row->lor[k - 1]);
-        assert_true(row->probability[k] > 0);
+        assert_all(k == 0 || row->lor[k] > row->lor[k - 1], row->probability[k] > 0);
         seen->sums[row->lor[k]] += seen->x[row->row] * row->probability[k];
     }
     seen->elements += row->count;
@@ -126,23 +124,13 @@ static inline lr_grid shifted_grid(const int size[3], const double voxel_mm[3], 
 
 static struct test_log test_log;
 
-/* A ring of modules of `crystals`; sizes_mm: pitch, face and depth of a crystal. */
-static inline lr_scanner *case_ring(double radius_mm, int modules, const int crystals[2], const double sizes_mm[5],
-                                    const lr_coincidence *rules)
-{
-    const lr_ring ring = {.radius_mm = radius_mm,
-                          .modules = modules,
-                          .block_crystals = {&crystals[0], &crystals[1]},
-                          .pitch_mm = {sizes_mm[0], sizes_mm[1]},
-                          .face_mm = {sizes_mm[2], sizes_mm[3]},
-                          .depth_mm = sizes_mm[4]};
-    return lr_scanner_create_ring(&(lr_scanner_params){.name = "ring", .coincidence = *rules}, &ring);
-}
-
 /* Ten modules of 4 x 3 crystals. */
 static inline lr_scanner *decagon(const lr_coincidence *rules)
 {
-    return case_ring(60, 10, (const int[2]){4, 3}, (const double[5]){5, 5, 5, 5, 10}, rules);
+    lr_scanner *scanner = scanner_from("ring: {radius_mm: 60, modules: 10}\nmodule: {crystals: [4, 3], pitch_mm: [5, "
+                                       "5], face_mm: [5, 5], depth_mm: 10}");
+    scanner->coincidence = *rules;
+    return scanner;
 }
 
 static const lr_coincidence usual_rules = {.min_module_difference = 3};
@@ -164,23 +152,22 @@ static inline lr_operator *kept_operator(const lr_listmode_params *params)
 /* Projects all events, or a part of them. */
 static inline void forward(lr_operator *op, const lr_selection *part, const double *image, double *values)
 {
-    const lr_vector from = lr_vector_of_doubles(image, test_num_voxels(op));
-    lr_vector to = lr_vector_of_doubles(values, test_num_values(op, part));
-    if (lr_operator_forward(op, part, &from, &to) != LR_OK) fail_msg("%s", test_log.error);
+    if (lr_operator_forward(op, part, vector_of(image, test_num_voxels(op)),
+                            vector_of(values, test_num_values(op, part))) != LR_OK)
+        fail_msg("%s", test_log.error);
 }
 
 static inline void back(lr_operator *op, const double *values, double *image)
 {
-    const lr_vector from = lr_vector_of_doubles(values, test_num_values(op, NULL));
-    lr_vector to = lr_vector_of_doubles(image, test_num_voxels(op));
-    if (lr_operator_back(op, NULL, &from, &to) != LR_OK) fail_msg("%s", test_log.error);
+    if (lr_operator_back(op, NULL, vector_of(values, test_num_values(op, NULL)),
+                         vector_of(image, test_num_voxels(op))) != LR_OK)
+        fail_msg("%s", test_log.error);
 }
 
 static inline double *sensitivity_of(lr_operator *op, const lr_selection *part)
 {
     double *values = kept_doubles(test_num_voxels(op));
-    lr_vector image = lr_vector_of_doubles(values, test_num_voxels(op));
-    assert_ok(lr_operator_sensitivity(op, part, &image));
+    assert_ok(lr_operator_sensitivity(op, part, vector_of(values, test_num_voxels(op))));
     return values;
 }
 
@@ -238,7 +225,6 @@ static inline void reconstruct_in_place(lr_operator *op, const lr_recon_params *
     lr_place *place = lr_operator_place(op);
     lr_vector data = kept_vector(place, given->data->count, LR_FLOAT32);
     lr_vector there = kept_vector(place, test_num_voxels(op), LR_FLOAT32);
-    lr_vector host = lr_vector_of_doubles(image, there.count);
     assert_ok(lr_vector_copy(given->data, &data));
     lr_recon_params params = *given;
     params.op = op;
@@ -247,10 +233,9 @@ static inline void reconstruct_in_place(lr_operator *op, const lr_recon_params *
     const lr_traffic before = lr_place_get_info(place).traffic;
     if (lr_recon(&params, &there) != LR_OK) fail_msg("%s", test_log.error);
     const lr_traffic after = lr_place_get_info(place).traffic;
-    assert_int_equal(after.to_device - before.to_device, 0);
-    assert_int_equal((after.to_host - before.to_host) % sums_bytes, 0);
+    assert_ints(after.to_device - before.to_device, 0, (after.to_host - before.to_host) % sums_bytes, 0);
     assert_true(after.to_host - before.to_host <= MOST_SUMS * sums_bytes);
-    assert_ok(lr_vector_copy(&there, &host));
+    assert_ok(lr_vector_copy(&there, vector_of(image, there.count)));
 }
 
 /* An event on a LOR; `turned` swaps its crystals. */
@@ -277,14 +262,8 @@ static inline bool is_on_device(void)
 static inline lr_listmode_params case_params(const lr_lors *lors, const lr_grid *grid, const lr_event *events,
                                              int64_t count)
 {
-    return (lr_listmode_params){.lors = lors,
-                                .grid = grid,
-                                .events = events,
-                                .count = count,
-                                .backend = test_backend,
-                                .max_memory_bytes = most_bytes(),
-                                .threads = 2,
-                                .log = &test_log.log};
+    return filled(lr_listmode_params, .lors = lors, .grid = grid, .events = events, .count = count,
+                  .backend = test_backend, .max_memory_bytes = most_bytes(), .threads = 2, .log = &test_log.log);
 }
 
 /* main() for the backend that argv[1] names; argv[2]: the only test to run. set_up is called before every test. */
@@ -469,14 +448,10 @@ static inline struct case_backend *case_models(const lr_listmode_params *params,
     logged.log = &open->log.log;
     logged.backend = name;
     lr_status status = lr_listmode_model_init(&open->model, &logged);
-    open->params = (struct lr_listmode_backend_params){
-        .model = &open->model,
-        .events = &open->events,
-        .threads = params->threads > 0 ? params->threads : 2,
-        .max_memory_bytes = params->max_memory_bytes != 0 ? params->max_memory_bytes : most_bytes(),
-        .variant = params->variant,
-        .place = case_place(name),
-        .log = &open->log.log};
+    open->params = filled(struct lr_listmode_backend_params, .model = &open->model, .events = &open->events,
+                          .threads = params->threads > 0 ? params->threads : 2,
+                          .max_memory_bytes = params->max_memory_bytes != 0 ? params->max_memory_bytes : most_bytes(),
+                          .variant = params->variant, .place = case_place(name), .log = &open->log.log);
     status = status == LR_OK ? case_arrange(open, &logged) : status;
     if (status != LR_OK) fail_msg("%s", open->log.error);
     return keep_object(open, end_backend);
@@ -495,8 +470,7 @@ static inline struct case_backend *case_open(const lr_listmode_params *params, c
 static inline lr_vector case_vector(const struct case_backend *open, int64_t count, const double *values)
 {
     lr_vector vector = kept_vector(NULL, count, open->backend.fns->computes_in_double ? LR_FLOAT64 : LR_FLOAT32);
-    const lr_vector from = lr_vector_of_doubles(values, count);
-    if (values != NULL) assert_ok(lr_vector_copy(&from, &vector));
+    if (values != NULL) assert_ok(lr_vector_copy(vector_of(values, count), &vector));
     return vector;
 }
 
@@ -508,9 +482,8 @@ static inline void case_forward(const struct case_backend *open, const lr_select
     const int before = num_kept();
     const lr_vector from = case_vector(open, lr_grid_num_voxels(&open->model.grid), image);
     lr_vector to = case_vector(open, lr_selection_count(&open->events.layout, part), values);
-    lr_vector found = lr_vector_of_doubles(values, to.count);
     assert_ok(open->backend.fns->project(open->backend.self, true, part, &from, &to));
-    assert_ok(lr_vector_copy(&to, &found));
+    assert_ok(lr_vector_copy(&to, vector_of(values, to.count)));
     destroy_kept_since(before);
 }
 
@@ -521,9 +494,8 @@ static inline void case_back(const struct case_backend *open, const lr_selection
     const int before = num_kept();
     const lr_vector from = case_vector(open, lr_selection_count(&open->events.layout, part), values);
     lr_vector to = case_vector(open, lr_grid_num_voxels(&open->model.grid), image);
-    lr_vector found = lr_vector_of_doubles(image, to.count);
     assert_ok(open->backend.fns->project(open->backend.self, false, part, values != NULL ? &from : NULL, &to));
-    assert_ok(lr_vector_copy(&to, &found));
+    assert_ok(lr_vector_copy(&to, vector_of(image, to.count)));
     destroy_kept_since(before);
 }
 
@@ -550,5 +522,3 @@ static inline struct both case_both(const lr_listmode_params *params, const char
     destroy_kept_since(before);
     return both;
 }
-
-#endif

@@ -202,15 +202,10 @@ static double tube_function(const struct expected *expected, const double voxel[
     return fall > 0 ? fall * inner_function(expected, distance, half) : 0.0;
 }
 
-static void voxel_centre(const struct expected *expected, const int at[3], double centre[3])
-{
-    for (int k = 0; k < 3; k++) centre[k] = coordinate(expected, k, at[k]);
-}
-
 static double expected_share(const struct expected *expected, const int at[3])
 {
     double centre[3];
-    voxel_centre(expected, at, centre);
+    for (int k = 0; k < 3; k++) centre[k] = coordinate(expected, k, at[k]);
     if (expected->trial->model != CASE_LINE) return tube_function(expected, centre);
     double share = 1;
     for (int k = 0; k < 2; k++) {
@@ -275,8 +270,7 @@ static void check_elements(const struct trial *trial)
     const double most = largest_number(expected, count);
     for (int64_t k = 0; k < count; k++) {
         if (fabs(found[k] - expected[k]) > element_error(trial) * most) {
-            fail_msg("kernel %d, %g ps, bin of %g mm, crystals %d and %d, voxel %d: %.12g instead of "
-                     "%.12g",
+            fail_msg("kernel %d, %g ps, bin of %g mm, crystals %d and %d, voxel %d: %.12g instead of %.12g",
                      (int)trial->model, trial->resolution_ps, trial->bin_mm, trial->event.crystals[0],
                      trial->event.crystals[1], (int)k, found[k], expected[k]);
         }
@@ -342,11 +336,8 @@ static struct trial row_trial(int axis, int voxels, double resolution_ps, double
 {
     int size[3] = {1, 1, 1};
     size[axis] = voxels;
-    return (struct trial){.grid = lr_grid_centred(size, (const double[3]){2, 2, 2}),
-                          .model = CASE_LINE,
-                          .resolution_ps = resolution_ps,
-                          .bin_mm = bin_mm,
-                          .event = straight(axis, 0, 0, 3)};
+    return filled(struct trial, .grid = lr_grid_centred(size, (const double[3]){2, 2, 2}), .model = CASE_LINE,
+                  .resolution_ps = resolution_ps, .bin_mm = bin_mm, .event = straight(axis, 0, 0, 3));
 }
 
 static double normal(double z)
@@ -363,17 +354,14 @@ static void test_area(void **state)
         struct trial trial = {.grid = lr_grid_centred((const int[3]){36, 36, 36}, (const double[3]){5, 5, 5}),
                               .model = normalised[k / 3],
                               .resolution_ps = 300};
-        const int axis = k % 3;
-        const int from[2] = {10, -20}, to[2] = {-30, 0};
+        const int axis = k % 3, from[2] = {10, -20}, to[2] = {-30, 0};
         for (double centre = -160; centre <= 160; centre += 8) {
             trial.event = across(axis, from, to, centre);
             const double half = 90 * event_length(&trial.event) / (2 * PANEL_MM);
             const double low = fmin(fmax((-half - centre) / sigma, -3), 3);
             const double high = fmin(fmax((half - centre) / sigma, -3), 3);
-            const double area = (normal(high) - normal(low)) / held;
-            const double value = value_on(&trial, NULL);
-            assert_true(area > 0 || value == 0);
-            assert_true(fabs(value - area) < error_of(1e-12));
+            const double area = (normal(high) - normal(low)) / held, value = value_on(&trial, NULL);
+            assert_all(area > 0 || value == 0, fabs(value - area) < error_of(1e-12));
         }
     }
 }
@@ -391,10 +379,8 @@ static void test_direction(void **state)
             image[k] = centre[axis];
         }
         for (int model = 0; model < 3; model++) {
-            struct trial trial = {.grid = grid,
-                                  .model = normalised[model],
-                                  .resolution_ps = 200,
-                                  .event = across(axis, (const int[2]){20, -30}, (const int[2]){-30, 10}, 33)};
+            struct trial trial = filled(struct trial, .grid = grid, .model = normalised[model], .resolution_ps = 200,
+                                        .event = across(axis, (const int[2]){20, -30}, (const int[2]){-30, 10}, 33));
             const double expected = 33 * 2 * PANEL_MM / event_length(&trial.event);
             const double value = value_on(&trial, image);
             assert_true(fabs(value - expected) < 0.02);
@@ -526,11 +512,6 @@ static void test_places_add_up(void **state)
 
 /* --- lines that caused errors in other programs --- */
 
-static int64_t row_of(const lr_grid *grid, const int at[3])
-{
-    return at[0] + grid->size[0] * (at[1] + (int64_t)grid->size[1] * at[2]);
-}
-
 /* A line along the common edge of four voxels is shared equally, also where this edge is on the border of the image. */
 static void test_faces(void **state)
 {
@@ -547,7 +528,7 @@ static void test_faces(void **state)
                 at[axis] = slice;
                 at[axis == 0 ? 1 : 0] = 11 + n % 2; /* at 7.5 and 12.5 mm */
                 at[axis == 2 ? 1 : 2] = 9 + n / 2;  /* at -2.5 and 2.5 mm */
-                shares[n] = elements[row_of(&trial.grid, at)];
+                shares[n] = elements[at[0] + trial.grid.size[0] * (at[1] + (int64_t)trial.grid.size[1] * at[2])];
                 assert_true(shares[n] > 0);
                 assert_close(shares[n], shares[0], error_of(1e-13));
             }
@@ -587,11 +568,9 @@ static void test_diagonals(void **state)
         int from[2] = {0, 0}, to[2] = {0, 0};
         from[other == (one == 0 ? 1 : 0) ? 0 : 1] = -100;
         to[one == (other == 0 ? 1 : 0) ? 0 : 1] = 100;
-        struct trial trial = {.grid = grid,
-                              .model = (enum case_model)(k / 3),
-                              .resolution_ps = 500,
-                              .event = event_between(case_crystal(2 * one, from[0], from[1]),
-                                                     case_crystal(2 * other + 1, to[0], to[1]), 7)};
+        struct trial trial = filled(struct trial, .grid = grid, .model = (enum case_model)(k / 3), .resolution_ps = 500,
+                                    .event = event_between(case_crystal(2 * one, from[0], from[1]),
+                                                           case_crystal(2 * other + 1, to[0], to[1]), 7));
         double a[3], b[3];
         case_point(trial.event.crystals[0], a);
         case_point(trial.event.crystals[1], b);

@@ -266,20 +266,15 @@ static void check_arranged(const lr_events_info *info, enum arranged where)
     params.num_ranges = 3;
     struct lr_listmode_events *found = keep_object(calloc(1, sizeof(*found)), end_events);
     struct lr_listmode_events *expected = keep_object(calloc(1, sizeof(*expected)), end_events);
-    assert_ok(events_init(expected, &params));
-    assert_ok(lr_listmode_events_open(found, &params, NULL));
+    assert_ok(events_init(expected, &params), lr_listmode_events_open(found, &params, NULL));
     struct lr_listmode_model model;
     assert_ok(lr_listmode_model_init(&model, &params));
-    const struct lr_listmode_backend_params backend_params = {.model = &model,
-                                                              .events = found,
-                                                              .place = case_place(test_backend),
-                                                              .variant = where == GO_BACK ? LR_LISTMODE_SORTED
-                                                                                          : LR_LISTMODE_FASTEST,
-                                                              .max_memory_bytes = where == HAVE_NO_ROOM ? 1 : 0,
-                                                              .log = &test_log.log};
+    const struct lr_listmode_backend_params backend_params =
+        filled(struct lr_listmode_backend_params, .model = &model, .events = found, .place = case_place(test_backend),
+               .variant = where == GO_BACK ? LR_LISTMODE_SORTED : LR_LISTMODE_FASTEST,
+               .max_memory_bytes = where == HAVE_NO_ROOM ? 1 : 0, .log = &test_log.log);
     assert_ok(lr_plugin_cuda(&test_log.log)->arrange(found, &backend_params));
-    assert_int_equal(found->held != NULL, where == STAY);
-    assert_int_equal(found->is_arranged, where == GO_BACK);
+    assert_ints(found->held != NULL, where == STAY, found->is_arranged, where == GO_BACK);
     if (found->held != NULL) {
         assert_ok(lr_listmode_events_make_arrays(found, &test_log.log));
         assert_ok(found->held->fetch(found->held, found, &test_log.log));
@@ -304,9 +299,9 @@ static void test_arranged(void **state)
 /* A vector at a place that is a part of a longer one and does not begin at its start. */
 static lr_vector vector_at(lr_place *place, const double *values, int64_t count)
 {
-    const lr_vector whole = kept_vector(place, count + 5, LR_FLOAT32), from = lr_vector_of_doubles(values, count);
+    const lr_vector whole = kept_vector(place, count + 5, LR_FLOAT32);
     lr_vector part = lr_vector_part(&whole, 5, count);
-    assert_ok(lr_vector_copy(&from, &part));
+    assert_ok(lr_vector_copy(vector_of(values, count), &part));
     return part;
 }
 
@@ -329,14 +324,13 @@ static void test_vectors_stay(void **state)
     const struct both both = case_both_of(open, &part);
     lr_vector x = vector_at(backend->place, both.x, both.num_voxels);
     lr_vector y = vector_at(backend->place, both.y, both.count);
-    const lr_vector host = lr_vector_of_doubles(both.x, both.num_voxels);
     const lr_traffic before = lr_place_get_info(backend->place).traffic;
     assert_ok(backend->fns->project(backend->self, false, &part, &y, &x));
     const lr_traffic after = lr_place_get_info(backend->place).traffic;
     assert_true(after.to_device == before.to_device && after.to_host == before.to_host);
     expect_same(&x, both.image);
-    assert_ok(lr_vector_copy(&host, &x));
-    assert_ok(backend->fns->project(backend->self, true, &part, &x, &y));
+    assert_ok(lr_vector_copy(vector_of(both.x, both.num_voxels), &x),
+              backend->fns->project(backend->self, true, &part, &x, &y));
     expect_same(&y, both.values);
 }
 

@@ -14,8 +14,6 @@ static char told[256];
 
 static void hear(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
-    (void)user;
-    (void)status;
     if (level == LR_LOG_INFO) snprintf(told, sizeof(told), "%s", sentence);
 }
 
@@ -23,7 +21,7 @@ static const lr_log hearing = {hear, NULL};
 
 static int set_up(void **state)
 {
-    lors = keep(lr_lors_create(keep(decagon(&usual_rules)), NULL));
+    lors = lors_from(decagon(&usual_rules));
     grid = lr_grid_centred((const int[3]){14, 13, 5}, (const double[3]){4, 4, 3});
     return 0;
 }
@@ -65,8 +63,7 @@ static void test_taken(void **state)
     lr_listmode_info own, taken;
     test_log_init(&test_log);
     early_sensitivity_begin(&early, &params, false);
-    lr_operator *from = early_sensitivity_of(&early);
-    assert_non_null(from);
+    lr_operator *from = non_null(early_sensitivity_of(&early));
     assert_ptr_equal(early_sensitivity_of(&early), from);
     assert_ok(early_sensitivity_wait(&early, NULL, &hearing));
     assert_says(told, "the sensitivity is from 2000 of");
@@ -75,17 +72,13 @@ static void test_taken(void **state)
     assert_string_equal(told, "");
     expect_same(from, &taken, &own);
     assert_int_equal(taken.sensitivity_lines, 2000);
-    assert_true(own.sensitivity_error > 0);
-    assert_true(taken.sensitivity_error == own.sensitivity_error);
+    assert_all(own.sensitivity_error > 0, taken.sensitivity_error == own.sensitivity_error);
     early_sensitivity_finish(&early);
     early_sensitivity_finish(&early);
 }
 
 static bool stop(void *user, const char *what, double done, double total)
 {
-    (void)what;
-    (void)done;
-    (void)total;
     *(int *)user += 1;
     return false;
 }
@@ -98,10 +91,8 @@ static void test_stopped(void **state)
     const lr_progress progress = {stop, &calls};
     lr_listmode_info own, taken;
     early_sensitivity_begin(&early, &params, false);
-    lr_operator *from = early_sensitivity_of(&early);
-    assert_non_null(from);
-    assert_int_equal(early_sensitivity_wait(&early, &progress, &hearing), LR_CANCELLED);
-    assert_int_equal(calls, 1);
+    lr_operator *from = non_null(early_sensitivity_of(&early));
+    assert_ints(early_sensitivity_wait(&early, &progress, &hearing), LR_CANCELLED, calls, 1);
     early.shown = NULL; /* which would stop the computation again */
     atomic_store(&early.is_unwanted, false);
     expect_same(from, &taken, &own);
@@ -117,8 +108,7 @@ static void test_given_up(void **state)
     early_sensitivity_finish(&early);
     atomic_store(&early.is_unwanted, true); /* set before the device is ready */
     early_sensitivity_begin(&early, &params, false);
-    assert_null(early_sensitivity_of(&early));
-    assert_true(atomic_load(&early.total) == 0);
+    assert_all(early_sensitivity_of(&early) == NULL, atomic_load(&early.total) == 0);
     early_sensitivity_finish(&early);
 }
 

@@ -55,13 +55,11 @@ static void check_group(const struct lr_listmode_events *found, int r, int group
         const lr_event *event = &events[number];
         assert_true(number < found->offsets[r + 1] && !seen[number]);
         seen[number] = 1;
-        assert_int_equal(found->crystals[0][k], event->crystals[0]);
-        assert_int_equal(found->crystals[1][k], event->crystals[1]);
+        assert_ints(found->crystals[0][k], event->crystals[0], found->crystals[1][k], event->crystals[1]);
         for (int other = 0; other < 3; other++)
             assert_true(fabs(run_along(event, axis)) >= fabs(run_along(event, other)));
         if (lr_listmode_group_has_tof(group)) {
-            assert_true(found->tof_mm[k] == event->tof_mm);
-            assert_true(centre_along(event, axis) >= before - 1e-4);
+            assert_all(found->tof_mm[k] == event->tof_mm, centre_along(event, axis) >= before - 1e-4);
             before = centre_along(event, axis);
         } else {
             assert_true((double)number > before);
@@ -76,8 +74,7 @@ static void check_arranged(int64_t num_ranges, int groups_used)
     char *seen = kept(COUNT, 1);
     int used = 0;
     assert_ok(events_init(&found, &params));
-    assert_int_equal(found.layout.num_pairs, num_ranges);
-    assert_int_equal(found.layout.count, COUNT);
+    assert_ints(found.layout.num_pairs, num_ranges, found.layout.count, COUNT);
     for (int r = 0; r < num_ranges; r++) {
         assert_int_equal(found.groups[r][0], found.offsets[r]);
         assert_int_equal(found.groups[r][LR_LISTMODE_GROUPS], found.offsets[r + 1]);
@@ -110,8 +107,7 @@ static void test_ranges(void **state)
     params.ranges = NULL;
     params.num_ranges = 3;
     assert_ok(events_init(&found, &params));
-    assert_int_equal(found.offsets[1], 1667);
-    assert_int_equal(found.offsets[2], 3334);
+    assert_ints(found.offsets[1], 1667, found.offsets[2], 3334);
     lr_listmode_events_finish(&found);
 }
 
@@ -187,27 +183,21 @@ static void test_events_refused(void **state)
 {
     lr_event *event = &events[77];
     const lr_event good = *event;
-    event->crystals[1] = good.crystals[0];
-    refuse(LR_BAD_INPUT, "at the same place");
+    spoilt(event->crystals[1] = good.crystals[0], refuse(LR_BAD_INPUT, "at the same place"));
     event->crystals[1] = PANELS * PANEL;
     refuse(LR_BAD_INPUT, "event 77 names crystal 2646: the scanner has crystals 0 to 2645");
-    event->crystals[1] = -1;
-    refuse(LR_BAD_INPUT, "names crystal -1");
+    spoilt(event->crystals[1] = -1, refuse(LR_BAD_INPUT, "names crystal -1"));
     *event = good;
-    event->tof_mm = NAN;
-    refuse(LR_BAD_INPUT, "event 77 has a time of flight of");
-    event->tof_mm = INFINITY;
-    refuse(LR_BAD_INPUT, "not a finite number");
+    spoilt(event->tof_mm = NAN, refuse(LR_BAD_INPUT, "event 77 has a time of flight of"));
+    spoilt(event->tof_mm = INFINITY, refuse(LR_BAD_INPUT, "not a finite number"));
     params.info = NULL; /* without info, tof_mm is not read */
     check_arranged(1, 0x15);
     params.info = &info;
     *event = good;
-    info.tof_resolution_ps = 0;
-    refuse(LR_BAD_INPUT, "resolution");
+    spoilt(info.tof_resolution_ps = 0, refuse(LR_BAD_INPUT, "resolution"));
     scanner->tof_resolution_ps = 300;
     check_arranged(1, 0x2a);
-    params.count = 0;
-    refuse(LR_USAGE, "needs events");
+    spoilt(params.count = 0, refuse(LR_USAGE, "needs events"));
 }
 
 static void test_ranges_refused(void **state)
@@ -216,12 +206,8 @@ static void test_ranges_refused(void **state)
     static const char *sentences[4] = {"range 1 of the events ends at 10", "from event 0", "the last one, 5000",
                                        "range 1 of the events ends"};
     params.num_ranges = 2;
-    for (int k = 0; k < 4; k++) {
-        params.ranges = wrong[k];
-        refuse(LR_USAGE, sentences[k]);
-    }
-    params.num_ranges = -1;
-    refuse(LR_USAGE, "-1 ranges");
+    for (int k = 0; k < 4; k++) spoilt(params.ranges = wrong[k], refuse(LR_USAGE, sentences[k]));
+    spoilt(params.num_ranges = -1, refuse(LR_USAGE, "-1 ranges"));
 }
 
 static void test_tubes(void **state)
@@ -317,8 +303,7 @@ static void test_no_line_is_missed(void **state)
             }
             const bool is_near = lr_listmode_region_is_near(&region, ends[0], ends[1], reach_mm);
             const double spacing = 80 * sqrt(3) / ((double)POINTS);
-            assert_true(is_near || least > reach_mm);
-            assert_true(!is_near || least < reach_mm + 2.1 * cell + 0.5 * spacing);
+            assert_all(is_near || least > reach_mm, !is_near || least < reach_mm + 2.1 * cell + 0.5 * spacing);
             near += is_near;
             far += !is_near;
         }

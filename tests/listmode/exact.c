@@ -23,8 +23,7 @@ static lr_scanner *make_panels(int num_modules)
         {.centre_mm = {-80, 0, 0}, .u = {0, 1, 0}, .v = {0, 0, 1}},
         {.centre_mm = {80, 3, -2}, .u = {0, 1, 0}, .v = {0, 0, 1}},
         {.centre_mm = {5, 90, 4}, .u = {cos(lean), sin(lean), 0}, .v = {-0.3 * sin(lean), 0.3 * cos(lean), sqrt(0.91)}},
-        {.centre_mm = {50, -20, 5}, .u = {0, 1, 0}, .v = {0, 0, 1}},
-    };
+        {.centre_mm = {50, -20, 5}, .u = {0, 1, 0}, .v = {0, 0, 1}}};
     for (int m = 0; m < 4; m++) {
         for (int k = 0; k < 2; k++) {
             modules[m].crystals[k] = m < 3 ? 8 : 4;
@@ -36,19 +35,16 @@ static lr_scanner *make_panels(int num_modules)
     return lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = num_modules});
 }
 
-static lr_lors *lors_of(lr_scanner *scanner)
-{
-    return keep(lr_lors_create(keep(scanner), NULL));
-}
-
 /* Crystals of the wide ring are as small relative to the lengths of lines as those of clinical scanners. */
 static int set_up(void **state)
 {
-    ring = lors_of(case_ring(60, 10, (const int[2]){4, 3}, (const double[5]){5, 5, 4.2, 4.6, 10}, &usual_rules));
-    wide_ring = lors_of(case_ring(200, 24, (const int[2]){8, 9}, (const double[5]){6, 5, 5.6, 4.9, 20},
-                                  &(lr_coincidence){.min_module_difference = 5}));
-    panels = lors_of(make_panels(3));
-    stack = lors_of(make_panels(4));
+    ring = lors_from(scanner_from("ring: {radius_mm: 60, modules: 10}\nmodule: {crystals: [4, 3], pitch_mm: [5, 5], "
+                                  "face_mm: [4.2, 4.6], depth_mm: 10}\ncoincidence: {min_module_difference: 3}"));
+    wide_ring =
+        lors_from(scanner_from("ring: {radius_mm: 200, modules: 24}\nmodule: {crystals: [8, 9], pitch_mm: [6, 5], "
+                               "face_mm: [5.6, 4.9], depth_mm: 20}\ncoincidence: {min_module_difference: 5}"));
+    panels = lors_from(make_panels(3));
+    stack = lors_from(make_panels(4));
     ring_grid = shifted_grid((const int[3]){17, 14, 5}, (const double[3]){5, 6, 3.5}, (const double[3]){0.7, -1.1, 0});
     wide_grid = shifted_grid((const int[3]){17, 15, 7}, (const double[3]){14, 16, 9}, (const double[3]){0.3, -1.7, 0});
     panel_grid = shifted_grid((const int[3]){11, 12, 9}, (const double[3]){6, 5, 7}, (const double[3]){0, 0, 1.3});
@@ -95,14 +91,9 @@ static struct drawn draw(const lr_lors *lors, const lr_grid *grid)
 /* The reference: exact mode of the family correspondence, in double. */
 static lr_operator *open_lors(const lr_lors *lors, const lr_grid *grid)
 {
-    return keep(fixture_operator(&(lr_operator_params){.lors = lors,
-                                                       .grid = grid,
-                                                       .mode = LR_MODE_EXACT,
-                                                       .samples = {2, 1, 3},
-                                                       .backend = "cpu",
-                                                       .threads = 2,
-                                                       .store = LR_STORE_NO,
-                                                       .log = &test_log.log}));
+    return keep(fixture_operator(&filled(lr_operator_params, .lors = lors, .grid = grid, .mode = LR_MODE_EXACT,
+                                         .samples = {2, 1, 3}, .backend = "cpu", .threads = 2, .store = LR_STORE_NO,
+                                         .log = &test_log.log)));
 }
 
 /* --- the elements are those of the family correspondence --- */

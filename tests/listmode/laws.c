@@ -287,8 +287,7 @@ static void check_rows(const lr_listmode_params *params)
     assert_ok(open->backend.fns->rows(open->backend.self, &wanted, &(lr_row_sink){see_row, &seen}));
     case_forward(open, NULL, seen.x, values);
     assert_int_equal(seen.next, num_voxels);
-    assert_true(seen.elements > 0);
-    assert_true(l2_apart(seen.sums, values, COUNT) < allowed());
+    assert_all(seen.elements > 0, l2_apart(seen.sums, values, COUNT) < allowed());
 }
 
 static void test_rows(void **state)

@@ -24,10 +24,8 @@ struct lines {
 static struct lines *open_lines(int64_t count)
 {
     struct lines *lines = kept(1, sizeof(*lines));
-    *lines = (struct lines){.count = count,
-                            .start = kept(count, sizeof(*lines->start)),
-                            .end = kept(count, sizeof(*lines->end)),
-                            .tof_mm = kept_floats(count)};
+    *lines = filled(struct lines, .count = count, .start = kept(count, sizeof(*lines->start)),
+                    .end = kept(count, sizeof(*lines->end)), .tof_mm = kept_floats(count));
     lines->vectors[0] = lr_vector_of_floats(lines->start[0], 3 * count);
     lines->vectors[1] = lr_vector_of_floats(lines->end[0], 3 * count);
     lines->vectors[2] = lr_vector_of_floats(lines->tof_mm, count);
@@ -330,7 +328,7 @@ static struct measured *open_measured(void)
     uint64_t seed = test_seed();
     struct measured *of = kept(1, sizeof(*of));
     const int64_t count = of->count = 900;
-    of->lors = keep(lr_lors_create(keep(decagon(&usual_rules)), NULL));
+    of->lors = lors_from(decagon(&usual_rules));
     of->events = kept(count, sizeof(*of->events));
     of->crystals = kept(count, sizeof(*of->crystals));
     of->tof_mm = kept_floats(count);
@@ -354,12 +352,9 @@ static struct measured *open_measured(void)
             lr_scanner_hit_centre(of->lors->scanner, of->crystals[n][k], of->ends[k][n]);
         }
     }
-    of->columns = (lr_event_columns){.count = count,
-                                     .crystals = (const int32_t(*)[2])of->crystals,
-                                     .tof_mm = of->tof_mm,
-                                     .weights = of->weights,
-                                     .times_s = of->times_s,
-                                     .is_delayed = of->is_delayed};
+    of->columns =
+        filled(lr_event_columns, .count = count, .crystals = (const int32_t(*)[2])of->crystals, .tof_mm = of->tof_mm,
+               .weights = of->weights, .times_s = of->times_s, .is_delayed = of->is_delayed);
     of->params = case_params(of->lors, &grid, of->events, count);
     return of;
 }
@@ -399,11 +394,8 @@ static void test_lines_of_crystals_are_events(void **state)
     const lr_vector times = lr_vector_of_floats(of->tof_mm, of->count);
     for (int has_tof = 0; has_tof < 2; has_tof++) {
         const lr_events_info info = {.has_tof = true, .tof_resolution_ps = 250, .tof_bin_mm = 12};
-        const lr_lines lines = {.start_mm = &of->vectors[0],
-                                .end_mm = &of->vectors[1],
-                                .tof_mm = has_tof ? &times : NULL,
-                                .tof_resolution_ps = 250,
-                                .tof_bin_mm = 12};
+        const lr_lines lines = filled(lr_lines, .start_mm = &of->vectors[0], .end_mm = &of->vectors[1],
+                                      .tof_mm = has_tof ? &times : NULL, .tof_resolution_ps = 250, .tof_bin_mm = 12);
         lr_listmode_params of_events = of->params;
         of_events.tube.fwhm_mm = 6;
         of_events.num_ranges = 2;
@@ -458,8 +450,7 @@ static void test_columns_are_binned(void **state)
             sums[k][both[k]->index != NULL ? both[k]->index[n] : n] -= (double)both[k]->values[n];
         for (int64_t lor = 0; lor < of->lors->count; lor++) assert_true(sums[k][lor] == 0);
     }
-    assert_int_equal(data.counts.prompts + data.counts.delayeds, of->count);
-    assert_int_equal(data.counts.delayeds, (of->count + 4) / 5);
+    assert_ints(data.counts.prompts + data.counts.delayeds, of->count, data.counts.delayeds, (of->count + 4) / 5);
     assert_int_equal(data.counts.not_in_coincidence, 1);
 
     of->crystals[7][0] = of->lors->scanner->num_crystals;
@@ -505,8 +496,7 @@ static void test_columns_in_blocks(void **state)
     const lr_event_sink sink = {.take = hear, .user = &heard};
     assert_ok(lr_events_from_columns(&columns, &sink, NULL));
     assert_int_equal(heard.count, COUNT);
-    const lr_event_columns none = {.count = 3};
-    assert_int_equal(lr_events_from_columns(&none, &sink, NULL), LR_USAGE);
+    assert_int_equal(lr_events_from_columns(&(lr_event_columns){.count = 3}, &sink, NULL), LR_USAGE);
 }
 
 /* --- ranges and sensitivity --- */
@@ -643,22 +633,16 @@ static void test_mistakes_are_told(void **state)
 
     const float wrong[3] = {lines->start[4][1], NAN, INFINITY};
     memcpy(lines->end[4], lines->start[4], sizeof(lines->end[4]));
-    for (int k = 0; k < 3; k++) {
-        lines->end[4][1] = wrong[k];
-        refuse(&good, LR_BAD_INPUT, "line 4 goes from (");
-    }
+    for (int k = 0; k < 3; k++) spoilt(lines->end[4][1] = wrong[k], refuse(&good, LR_BAD_INPUT, "line 4 goes from ("));
     lines->end[4][1] = -300;
     give_times(lines, 300, 0);
-    lines->tof_mm[6] = NAN;
-    refuse(&good, LR_BAD_INPUT, "line 6 has a time of flight of nan mm");
-    lines->given.tof_resolution_ps = 0;
-    refuse(&good, LR_USAGE, "need its resolution in ps FWHM");
+    spoilt(lines->tof_mm[6] = NAN, refuse(&good, LR_BAD_INPUT, "line 6 has a time of flight of nan mm"));
+    spoilt(lines->given.tof_resolution_ps = 0, refuse(&good, LR_USAGE, "need its resolution in ps FWHM"));
     float own_ps[9] = {300, 250, -1, 300, 300, 300, 300, 300, 300};
     lr_vector resolutions = lr_vector_of_floats(own_ps, 9);
     lines->given.tof_resolutions_ps = &resolutions;
     refuse(&good, LR_BAD_INPUT, "line 2 has a time of flight with a resolution of -1 ps");
-    resolutions.count = 8;
-    refuse(&good, LR_USAGE, "9 lines have 8 resolutions of time of flight");
+    spoilt(resolutions.count = 8, refuse(&good, LR_USAGE, "9 lines have 8 resolutions of time of flight"));
 
     lines->given = given;
     const lr_vector shorter = lr_vector_part(&lines->vectors[1], 0, 24);
@@ -667,24 +651,19 @@ static void test_mistakes_are_told(void **state)
     const lr_vector many = lr_vector_of_floats(lines->start[0], INT64_C(3) << 30); /* not read, only its size */
     lines->given.start_mm = lines->given.end_mm = &many;
     refuse(&good, LR_USAGE, "an operator has fewer than 2^30 lines, not 1073741824");
-    lines->given.end_mm = NULL;
-    refuse(&good, LR_USAGE, "lines need their starts and ends");
+    spoilt(lines->given.end_mm = NULL, refuse(&good, LR_USAGE, "lines need their starts and ends"));
     lines->given = given;
-    lines->given.tof_mm = &shorter;
-    refuse(&good, LR_USAGE, "9 lines have 24 centres of time of flight");
+    spoilt(lines->given.tof_mm = &shorter, refuse(&good, LR_USAGE, "9 lines have 24 centres of time of flight"));
     lines->given = given;
 
-    params.kernel = LR_LISTMODE_EXACT;
-    refuse(&params, LR_USAGE, "exact elements are of a scanner's crystals");
+    spoilt(params.kernel = LR_LISTMODE_EXACT, refuse(&params, LR_USAGE, "exact elements are of a scanner's crystals"));
     params = good;
-    params.factors = &factors;
-    refuse(&params, LR_USAGE, "event_factors in place of factors");
+    spoilt(params.factors = &factors, refuse(&params, LR_USAGE, "event_factors in place of factors"));
     params = good;
     params.columns = &(lr_event_columns){.count = 1};
     refuse(&params, LR_USAGE, "takes one of events, columns of events, and lines");
-    params.lines = NULL;
-    refuse(&params, LR_USAGE, "needs LORs, a grid and events, or lines and a grid");
-    params.lors = keep(lr_lors_create(keep(decagon(&usual_rules)), NULL));
+    spoilt(params.lines = NULL, refuse(&params, LR_USAGE, "needs LORs, a grid and events, or lines and a grid"));
+    params.lors = lors_from(decagon(&usual_rules));
     refuse(&params, LR_USAGE, "columns of events need the crystals");
     params.columns = &(lr_event_columns){.count = 1, .crystals = (const int32_t[1][2]){{0, 120}}};
     refuse(&params, LR_BAD_INPUT, "event 0 names crystal 120");

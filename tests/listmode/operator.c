@@ -16,7 +16,7 @@ static int64_t num_lines;
 
 static void open_scanner(lr_scanner *scanner)
 {
-    lors = keep(lr_lors_create(keep(scanner), NULL));
+    lors = lors_from(scanner);
     num_lines = 0;
     grid = lr_grid_centred((const int[3]){14, 13, 5}, (const double[3]){4, 4, 3});
     all_lines = kept(lors->count, sizeof(*all_lines));
@@ -97,8 +97,7 @@ static void check_sample(void)
         const double *found = sample_by(test_backend, part, PARTS);
         for (int64_t v = 0; v < num_voxels; v++) sum[v] += found[v];
     }
-    assert_true(l2_apart(whole, expected, num_voxels) < 1e-6);
-    assert_true(l2_apart(sum, expected, num_voxels) < 1e-6);
+    assert_all(l2_apart(whole, expected, num_voxels) < 1e-6, l2_apart(sum, expected, num_voxels) < 1e-6);
 }
 
 /* Six inclined modules, in which rows and columns do not tell which crystals are in coincidence. */
@@ -168,8 +167,7 @@ static void test_samples_are_not_biased(void **state)
         bias += (mean[v] - expected[v]) * (mean[v] - expected[v]) / (double)num_voxels;
     bias = sqrt(bias) / level;
     print_message("a sample says %.3g, and is off by %.3g; their mean by %.3g\n", said, off, bias);
-    assert_true(said > 0.7 * off && said < 1.6 * off);
-    assert_true(bias < 1.5 * off / sqrt(SEEDS));
+    assert_all(said > 0.7 * off && said < 1.6 * off, bias < 1.5 * off / sqrt(SEEDS));
 }
 
 static void test_rows_have_their_factors(void **state)
@@ -214,15 +212,9 @@ static double *reconstruct(lr_operator *op, const float *counts, int subsets, st
     double *image = kept_doubles(num_voxels);
     for (int64_t k = 0; k < count; k++) ones[k] = 1;
     const lr_vector data = lr_vector_of_floats(counts != NULL ? counts : ones, count);
-    lr_vector to = lr_vector_of_doubles(image, num_voxels);
-    assert_ok(lr_recon(&(lr_recon_params){.op = op,
-                                          .data = &data,
-                                          .iterations = ITERATIONS,
-                                          .subsets = subsets,
-                                          .iteration = note,
-                                          .user = course,
-                                          .log = &test_log.log},
-                       &to));
+    assert_ok(lr_recon(&filled(lr_recon_params, .op = op, .data = &data, .iterations = ITERATIONS, .subsets = subsets,
+                               .iteration = note, .user = course, .log = &test_log.log),
+                       vector_of(image, num_voxels)));
     return image;
 }
 
@@ -247,8 +239,7 @@ static void test_events_give_the_image_of_their_counts(void **state)
         assert_true(n == 0 || listed.likelihood[n] > listed.likelihood[n - 1]);
         /* EM explains every event that the grid reaches. */
         assert_close(listed.sensitive[n], listed.measured[n], 1e-5);
-        assert_true(listed.measured[n] == binned.measured[n]);
-        assert_true(listed.measured[n] > 0.3 * (double)count);
+        assert_all(listed.measured[n] == binned.measured[n], listed.measured[n] > 0.3 * (double)count);
         assert_true(listed.measured[n] < (double)count);
     }
 }
@@ -277,8 +268,8 @@ static void test_subsets_are_ranges(void **state)
         reconstruct_in_place(op, &(lr_recon_params){.data = &data, .iterations = ITERATIONS, .subsets = 4}, plain);
         assert_true(l2_apart(plain, image, num_voxels) < 1e-5);
     }
-    lr_vector to = lr_vector_of_doubles(image, num_voxels);
-    assert_fails(lr_recon(&(lr_recon_params){.op = op, .data = &data, .subsets = 5, .log = &test_log.log}, &to),
+    assert_fails(lr_recon(&(lr_recon_params){.op = op, .data = &data, .subsets = 5, .log = &test_log.log},
+                          vector_of(image, num_voxels)),
                  LR_USAGE, &test_log, "5 subsets: they are made of ranges of events, of which there are 4");
 }
 
@@ -295,8 +286,7 @@ static void test_mistakes_are_told(void **state)
     params.sensitivity_lines = -1;
     assert_none(lr_listmode_create(&params), LR_USAGE, &test_log, "must not be negative");
     /* Two crystals of one module have no LOR, and therefore no factor. */
-    lr_event inside = {.crystals = {0, 1}, .weight = 1};
-    params = params_of(&inside, 1);
+    params = params_of(&(lr_event){.crystals = {0, 1}, .weight = 1}, 1);
     params.factors = &factors;
     assert_none(lr_listmode_create(&params), LR_BAD_INPUT, &test_log,
                 "event 0 joins crystals 0 and 1, whose modules are not");

@@ -26,10 +26,10 @@ static lr_listmode_params params_of(const char *name, int64_t lines)
 
 static int set_up(void **state)
 {
-    static const int crystals[2] = {4, 16};
-    const lr_ring ring = plain_ring(60, 10, crystals, 5, 5, 10);
-    const lr_scanner_params tower = {.name = "tower", .coincidence = usual_rules};
-    lors = keep(lr_lors_create(keep(lr_scanner_create_ring(&tower, &ring)), NULL));
+    lors = keep(lr_lors_create(
+        keep(scanner_from("name: tower\nring: {radius_mm: 60, modules: 10}\nmodule: {crystals: [4, 16], pitch_mm: [5, "
+                          "5], face_mm: [5, 5], depth_mm: 10}\ncoincidence: {min_module_difference: 3}")),
+        NULL));
     grid = lr_grid_centred((const int[3]){18, 17, 26}, (const double[3]){3, 3, 3});
     all_lines = kept(lors->count, sizeof(*all_lines));
     for (int64_t lor = 0; lor < lors->count; lor++) all_lines[lor] = event_of(lors, lor, false);
@@ -68,15 +68,13 @@ static void test_errors_are_those_told(void **state)
     }
     off = sqrt(off) / level;
     bias = sqrt(bias) / level;
-    print_message("the mean voxel is off by %.3g, said %.3g; the worst by %.3g, said %.3g; their "
-                  "mean by %.3g\n",
-                  off, said, worst, said_worst, bias);
+    print_message("the mean voxel is off by %.3g, said %.3g; the worst by %.3g, said %.3g; their mean by %.3g\n", off,
+                  said, worst, said_worst, bias);
     /* The reported error is larger than the real one if LORs within a stride are similar, since the lines drawn are
        then more evenly spread. */
     assert_true(said > 0.8 * off && said < 1.5 * off);
     /* This is the largest of thousands of deviations, each known to 14 % from this number of seeds. */
-    assert_true(worst < 1.6 * said_worst && said_worst < 1.5 * worst);
-    assert_true(bias < 1.3 * off / sqrt(SEEDS));
+    assert_all(worst < 1.6 * said_worst && said_worst < 1.5 * worst, bias < 1.3 * off / sqrt(SEEDS));
 }
 
 static void check_likeness(const lr_listmode_params *params)
@@ -130,12 +128,10 @@ static void test_ends_are_not_hot(void **state)
     lr_listmode_params params = params_of(test_backend, lors->count / HALF);
     params.count = lors->count;
     lr_operator *op = kept_operator(&params);
-    const lr_vector from = lr_vector_of_doubles(body, count);
     lr_vector data = lr_vector_of_floats(kept_floats(lors->count), lors->count);
-    lr_vector to = lr_vector_of_doubles(image, count);
-    assert_ok(lr_operator_forward(op, NULL, &from, &data));
+    assert_ok(lr_operator_forward(op, NULL, vector_of(body, count), &data));
     const lr_recon_params recon = {.op = op, .data = &data, .iterations = ITERATIONS, .log = &test_log.log};
-    assert_ok(lr_recon(&recon, &to));
+    assert_ok(lr_recon(&recon, vector_of(image, count)));
     for (int64_t v = 0; v < count; v++) {
         const int64_t slice = v / grid.size[0] / grid.size[1];
         const bool is_end = slice < 3 || slice >= grid.size[2] - 3;

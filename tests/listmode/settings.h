@@ -3,8 +3,7 @@
  *
  * Other settings for list mode's shaders: another size of groups, fewer jobs, and lines that each projection computes
  * again. A program that includes this file gets the functions of src/listmode/compute/settings.c from here. */
-#ifndef LR_TESTS_LISTMODE_SETTINGS_H
-#define LR_TESTS_LISTMODE_SETTINGS_H
+#pragma once
 
 #include "common/bindings.h"
 #include "listmode/compute/listmode.h"
@@ -44,5 +43,3 @@ bool lr_listmode_finds_lines(void)
     const char *const asked = getenv("LR_TEST_LISTMODE_LINES");
     return asked != NULL && strcmp(asked, "found") == 0;
 }
-
-#endif

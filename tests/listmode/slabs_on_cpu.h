@@ -2,8 +2,7 @@
 // Copyright The LORaster authors
 //
 // Slabs of list mode's kernels (slabs.cuh) on the processor, thread by thread.
-#ifndef LR_TEST_SLABS_ON_CPU_H
-#define LR_TEST_SLABS_ON_CPU_H
+#pragma once
 
 #include "cuda_interop/listmode/project.cuh"
 
@@ -48,5 +47,3 @@ inline void close_slab(const lr_cuda_list_pass &pass, const list_block &block, f
 {
     for (int k = 0; k < block.cells(); k++) block.numbers(pass)[k] += (float)(sums[(size_t)k] / (double)scale);
 }
-
-#endif

@@ -51,9 +51,7 @@ static bool compare(const char *name, const lr_operator_params *params, const do
     }
     print_message("%-14s %s R = %d: L2 %.1e, worst %.1e of the largest, %d rows\n", name,
                   is_exact ? "exact" : "sampled", params->rays, l2, worst, num_rows);
-    assert_true(num_rows > 0);
-    assert_true(l2 <= (is_exact ? exact_l2 : sampled_l2));
-    assert_true(worst <= exact_worst);
+    assert_all(num_rows > 0, l2 <= (is_exact ? exact_l2 : sampled_l2), worst <= exact_worst);
     return true;
 }
 
@@ -63,11 +61,8 @@ static bool check_scanner(const struct scanner_case *at, uint64_t *state)
     const lr_grid grid = lr_grid_centred((const int[3]){2, 2, 2}, (const double[3]){2, 2, 2});
     lr_scanner *scanner = keep(at->create());
     for (int n = 0; n < NUM_POINTS; n++) test_point(scanner, at->reach_mm, n, state, points[n]);
-    lr_operator_params params = {.lors = keep(lr_lors_create(scanner, NULL)),
-                                 .grid = &grid,
-                                 .mode = LR_MODE_EXACT,
-                                 .samples = {1, 1, 1},
-                                 .store = LR_STORE_NO};
+    lr_operator_params params = filled(lr_operator_params, .lors = keep(lr_lors_create(scanner, NULL)), .grid = &grid,
+                                       .mode = LR_MODE_EXACT, .samples = {1, 1, 1}, .store = LR_STORE_NO);
     const bool is_taken = compare(at->name, &params, (const double(*)[3])points);
     params.mode = LR_MODE_SAMPLED;
     for (params.rays = 1; is_taken && params.rays <= 4; params.rays++)

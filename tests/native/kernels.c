@@ -16,8 +16,7 @@ static double between(uint64_t *state, double low, double high)
 struct found {
     int count;
     float weight[MOST];
-    int32_t offset[MOST];
-    int32_t scratch[3 * MOST];
+    int32_t offset[MOST], scratch[3 * MOST];
     float overlaps[4 * MOST];
 };
 
@@ -30,21 +29,10 @@ static struct lr_native_axial random_axial(uint64_t *state)
 {
     const double pitch_a = between(state, 1, 5), pitch_b = between(state, 1, 5);
     const double face_a = pitch_a * between(state, 0.6, 1), face_b = pitch_b * between(state, 0.6, 1);
-    struct lr_native_axial axial = {
-        .pitch_a = (float)pitch_a,
-        .pitch_b = (float)pitch_b,
-        .face_b = (float)face_b,
-        .gap_b = (float)(0.5 * (pitch_b - face_b)),
-        .num_a = CELLS,
-        .num_b = CELLS,
-        .stride_a = CELLS,
-        .stride_b = 1,
-        .exact_pitch_a = pitch_a,
-        .exact_face_a = face_a,
-        .exact_pitch_b = pitch_b,
-        .exact_face_b = face_b,
-        .rays = 3,
-    };
+    struct lr_native_axial axial = filled(
+        struct lr_native_axial, .pitch_a = (float)pitch_a, .pitch_b = (float)pitch_b, .face_b = (float)face_b,
+        .gap_b = (float)(0.5 * (pitch_b - face_b)), .num_a = CELLS, .num_b = CELLS, .stride_a = CELLS, .stride_b = 1,
+        .exact_pitch_a = pitch_a, .exact_face_a = face_a, .exact_pitch_b = pitch_b, .exact_face_b = face_b, .rays = 3);
     lr_native_look_at(&axial, 0, 1);
     return axial;
 }
@@ -53,16 +41,10 @@ static struct lr_native_strip random_strip(uint64_t *state)
 {
     const double tau = between(state, 0.5, 4), height = between(state, 10, 300);
     const double slant = between(state, -100, 100), width = between(state, 0.1, 4);
-    return (struct lr_native_strip){
-        .tau = (float)tau,
-        .tau_exactly = tau,
-        .dtau = (float)(tau * between(state, -0.04, 0.04)),
-        .squared = (float)(height * height + slant * slant),
-        .width = (float)width,
-        .share = (float)(height * width / 6.28),
-        .slant = (float)slant,
-        .parts = 1,
-    };
+    return filled(struct lr_native_strip, .tau = (float)tau, .tau_exactly = tau,
+                  .dtau = (float)(tau * between(state, -0.04, 0.04)),
+                  .squared = (float)(height * height + slant * slant), .width = (float)width,
+                  .share = (float)(height * width / 6.28), .slant = (float)slant, .parts = 1);
 }
 
 static void assert_same(const struct found *a, const struct found *b)

@@ -47,8 +47,7 @@ static void end_backend(void *object)
 
 static void bench_open(void)
 {
-    bench.backend = calloc(1, sizeof(*bench.backend));
-    assert_non_null(bench.backend);
+    bench.backend = non_null(calloc(1, sizeof(*bench.backend)));
     assert_ok(lr_native_backend_create(&bench.params, bench.backend));
     keep_object(bench.backend, end_backend);
 }
@@ -56,17 +55,12 @@ static void bench_open(void)
 static void bench_init(lr_scanner *scanner, lr_mode mode)
 {
     uint64_t state = test_seed();
-    bench = (struct bench){.lors = keep(lr_lors_create(keep(scanner), NULL))};
+    bench = (struct bench){.lors = lors_from(scanner)};
     bench.grid = lr_grid_centred((const int[3]){7, 6, 5}, (const double[3]){2.3, 2.9, 2.6});
     bench.grid.origin_mm[0] += 0.37;
     bench.grid.origin_mm[2] -= 0.29;
-    bench.params = (struct lr_backend_params){.scanner = scanner,
-                                              .lors = bench.lors,
-                                              .grid = &bench.grid,
-                                              .mode = mode,
-                                              .rays = 3,
-                                              .samples = {2, 1, 3},
-                                              .threads = 2};
+    bench.params = filled(struct lr_backend_params, .scanner = scanner, .lors = bench.lors, .grid = &bench.grid,
+                          .mode = mode, .rays = 3, .samples = {2, 1, 3}, .threads = 2);
     bench.num_voxels = lr_grid_num_voxels(&bench.grid);
     bench.num_lors = bench.lors->count;
     bench.image = random_floats(bench.num_voxels, &state);
@@ -84,9 +78,8 @@ static float *forward(const lr_selection *part)
 {
     const int64_t count = num_values(part);
     float *values = make_floats(count);
-    const lr_vector x = lr_vector_of_floats(bench.image, bench.num_voxels);
-    lr_vector y = lr_vector_of_floats(values, count);
-    assert_ok(bench.backend->fns->project(bench.backend->self, true, part, &x, &y));
+    assert_ok(bench.backend->fns->project(bench.backend->self, true, part, vector_of(bench.image, bench.num_voxels),
+                                          vector_of(values, count)));
     return values;
 }
 
@@ -94,9 +87,9 @@ static float *forward(const lr_selection *part)
 static float *back(const lr_selection *part, const float *values)
 {
     float *image = make_floats(bench.num_voxels);
-    const lr_vector y = lr_vector_of_floats(values, num_values(part));
-    lr_vector x = lr_vector_of_floats(image, bench.num_voxels);
-    assert_ok(bench.backend->fns->project(bench.backend->self, false, part, values != NULL ? &y : NULL, &x));
+    assert_ok(bench.backend->fns->project(bench.backend->self, false, part,
+                                          values != NULL ? vector_of(values, num_values(part)) : NULL,
+                                          vector_of(image, bench.num_voxels)));
     return image;
 }
 
@@ -111,9 +104,8 @@ static void assert_near(const float *a, const float *b, int64_t count)
     if (!(worst <= rounding)) fail_msg("differ by %g of the largest", worst);
 }
 
-static lr_scanner *(*const kinds[])(void) = {
-    create_opposed, create_flipped, create_ring_of_8, create_two_rings, create_blocks, create_ruled_ring, create_turned,
-};
+static lr_scanner *(*const kinds[])(void) = {create_opposed, create_flipped,    create_ring_of_8, create_two_rings,
+                                             create_blocks,  create_ruled_ring, create_turned};
 enum { NUM_KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
 static void for_all(void **state)
@@ -161,11 +153,9 @@ static void projections_are_sums_of_rows(void)
     sums.image = kept_doubles(bench.num_voxels);
     sums.ones = kept_doubles(bench.num_voxels);
     const struct lr_rows rows = {.grid = &bench.grid, .samples = {2, 1, 3}, .end = bench.num_voxels};
-    const lr_row_sink sink = {take_row, &sums};
-    assert_ok(bench.backend->fns->rows(bench.backend->self, &rows, &sink));
+    assert_ok(bench.backend->fns->rows(bench.backend->self, &rows, &(lr_row_sink){take_row, &sums}));
     const lr_selection all = all_pairs();
-    float *data = forward(NULL), *image = back(NULL, bench.data);
-    float *ones = back(&all, NULL);
+    float *data = forward(NULL), *image = back(NULL, bench.data), *ones = back(&all, NULL);
     assert_true(worst_apart(data, sums.data, bench.num_lors) <= rounding);
     assert_true(worst_apart(image, sums.image, bench.num_voxels) <= rounding);
     assert_true(worst_apart(ones, sums.ones, bench.num_voxels) <= rounding);
@@ -227,8 +217,7 @@ static void same_bits(void)
 {
     const int64_t first[] = {3, 17, 40, bench.num_lors / 2, bench.num_lors - 1};
     const lr_selection part = {.lors = first, .num_lors = 5};
-    float *data = forward(NULL), *image = back(NULL, data);
-    float *some = forward(&part), *few = back(&part, some);
+    float *data = forward(NULL), *image = back(NULL, data), *some = forward(&part), *few = back(&part, some);
     for (int n = 0; n < 4; n++) {
         static const int threads[] = {1, 2, 3, 7};
         bench.params.threads = threads[n];

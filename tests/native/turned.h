@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#ifndef LR_TESTS_NATIVE_TURNED_H
-#define LR_TESTS_NATIVE_TURNED_H
+#pragma once
 
 #include "render/scanners.h"
 
@@ -19,5 +18,3 @@ static inline lr_scanner *create_turned(void)
     }
     return scanner_of(modules, 6, 9);
 }
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Compares a backend with the backend cpu, which computes in double: forward values of an image, forward values of
  * single LORs, and the sensitivity. Link lr_fixtures. */
-#ifndef LR_TEST_AGAINST_CPU_H
-#define LR_TEST_AGAINST_CPU_H
+#pragma once
 
 #include "fixtures.h"
 
@@ -80,5 +79,3 @@ static inline void compare_with_cpu(const struct fixture *fixture, const lr_oper
     apart[2] = distance(here.sensitivity, there.sensitivity, here.num_voxels);
     destroy_kept_since(mark);
 }
-
-#endif

@@ -48,7 +48,6 @@ static lr_status back(const struct fake *fake, const lr_vector *values, lr_vecto
 
 static lr_status project(void *self, bool is_forward, const lr_selection *part, const lr_vector *in, lr_vector *out)
 {
-    (void)part; /* the fake has no parts */
     return (is_forward ? forward : back)(self, in, out);
 }
 

@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * A backend whose matrix elements are a hash of voxel and LOR, for tests of the code around backends. */
-#ifndef LR_TEST_FAKE_BACKEND_H
-#define LR_TEST_FAKE_BACKEND_H
+#pragma once
 
 #include "operator/facade.h"
 
@@ -14,5 +13,3 @@ double fake_element(int64_t lor, int64_t row);
  * same index. */
 lr_status fake_float_create(const struct lr_backend_params *params, struct lr_backend *backend);
 lr_status fake_double_create(const struct lr_backend_params *params, struct lr_backend *backend);
-
-#endif

@@ -49,14 +49,12 @@ static lr_vector make_whole(const struct law *law, int64_t count)
 
 static void put(const double *values, lr_vector *vector)
 {
-    const lr_vector host = lr_vector_of_doubles(values, vector->count);
-    assert_ok(lr_vector_copy(&host, vector));
+    assert_ok(lr_vector_copy(vector_of(values, vector->count), vector));
 }
 
 static void get(const lr_vector *vector, double *values)
 {
-    lr_vector host = lr_vector_of_doubles(values, vector->count);
-    assert_ok(lr_vector_copy(vector, &host));
+    assert_ok(lr_vector_copy(vector, vector_of(values, vector->count)));
 }
 
 static void assert_rest_is_zero(const lr_vector *whole)
@@ -78,12 +76,10 @@ static int64_t count_of(const struct law *law, const lr_selection *part)
  * effect. */
 static void project(const struct law *law, bool is_forward, const lr_selection *part, const double *in, double *out)
 {
-    const int64_t count = count_of(law, part);
-    const int64_t from = is_forward ? law->num_voxels : count;
+    const int64_t count = count_of(law, part), from = is_forward ? law->num_voxels : count;
     const int64_t to = is_forward ? count : law->num_voxels;
     lr_vector whole[2] = {make_whole(law, from), make_whole(law, to)};
-    lr_vector source = lr_vector_part(&whole[0], BEFORE, from);
-    lr_vector target = lr_vector_part(&whole[1], BEFORE, to);
+    lr_vector source = lr_vector_part(&whole[0], BEFORE, from), target = lr_vector_part(&whole[1], BEFORE, to);
     put(in, &source);
     assert_ok(lr_vector_fill(&target, NAN));
     assert_ok((is_forward ? lr_operator_forward : lr_operator_back)(law->subject->op, part, &source, &target));
@@ -93,8 +89,7 @@ static void project(const struct law *law, bool is_forward, const lr_selection *
 
 static void find_sensitivity(const struct law *law, const lr_selection *part, double *image)
 {
-    lr_vector whole = make_whole(law, law->num_voxels);
-    lr_vector target = lr_vector_part(&whole, BEFORE, law->num_voxels);
+    lr_vector whole = make_whole(law, law->num_voxels), target = lr_vector_part(&whole, BEFORE, law->num_voxels);
     assert_ok(lr_operator_sensitivity(law->subject->op, part, &target));
     get(&target, image);
     assert_rest_is_zero(&whole);
@@ -220,8 +215,7 @@ static lr_vector wrap(const struct law *law, int64_t count)
             law->place->ctx, &(struct gl_buffer_params){.label = "the caller's", .size_bytes = count * size});
         keep_object(buffer, end_buffer);
         glFinish();
-        lr_vector_gl_buffer name = {.buffer = buffer->name};
-        assert_ok(lr_vector_wrap_gl(&params, &name, &vector));
+        assert_ok(lr_vector_wrap_gl(&params, &(lr_vector_gl_buffer){.buffer = buffer->name}, &vector));
         return vector;
     }
     const lr_vector owned = kept_vector(params.place, count, params.precision);
@@ -272,12 +266,9 @@ void laws_check(const struct law_subject *subject, const struct law_place *place
     const lr_operator_info *info = lr_operator_get_info(subject->op);
     uint64_t seed = test_seed();
     const int mark = num_kept();
-    struct law law = {.subject = subject,
-                      .place = place,
-                      .precision = precision,
-                      .num_voxels = info->num_voxels,
-                      .num_values = info->num_lors,
-                      .allowed = precision == LR_FLOAT64 ? subject->rounding : fmax(subject->rounding, 1e-7)};
+    struct law law = filled(struct law, .subject = subject, .place = place, .precision = precision,
+                            .num_voxels = info->num_voxels, .num_values = info->num_lors,
+                            .allowed = precision == LR_FLOAT64 ? subject->rounding : fmax(subject->rounding, 1e-7));
     law.x = random_numbers(law.num_voxels, &seed);
     law.y = random_numbers(law.num_values, &seed);
     law.ax = kept_doubles(law.num_values);

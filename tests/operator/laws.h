@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Laws of operators for every family and backend, for vectors at any place and in either precision. Link laws.c. */
-#ifndef LR_TEST_OPERATOR_LAWS_H
-#define LR_TEST_OPERATOR_LAWS_H
+#pragma once
 
 #include "test.h"
 
@@ -27,5 +26,3 @@ struct law_subject {
  * with doubles on the host. Vectors are parts of longer ones, at positions at which no driver aligns; nothing
  * outside the part is written. */
 void laws_check(const struct law_subject *subject, const struct law_place *place, lr_precision precision);
-
-#endif

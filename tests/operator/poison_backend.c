@@ -3,10 +3,7 @@
 #include "poison_backend.h"
 
 #include "base/log.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fixtures.h"
 
 struct poison {
     struct lr_backend inner;
@@ -25,17 +22,15 @@ static lr_status run(const struct call *call, const lr_vector *in, lr_vector *ou
 {
     const size_t in_bytes = in != NULL ? (size_t)in->count * sizeof(double) : 0;
     const size_t out_bytes = (size_t)out->count * sizeof(double);
-    double *in_copy = in != NULL ? malloc(in_bytes) : NULL;
-    double *out_copy = malloc(out_bytes);
+    double *in_copy = in != NULL ? malloc(in_bytes) : NULL, *out_copy = malloc(out_bytes);
     lr_status status = (in == NULL || in_copy != NULL) && out_copy != NULL ? LR_OK : LR_FAILED;
     if (status == LR_OK) {
-        const lr_vector in_vector = lr_vector_of_doubles(in_copy, in != NULL ? in->count : 0);
-        lr_vector out_vector = lr_vector_of_doubles(out_copy, out->count);
         if (in != NULL) memcpy(in_copy, in->values, in_bytes);
         for (int64_t k = 0; k < out->count; k++) out_copy[k] = NAN;
         const struct lr_backend *inner = &call->poison->inner;
-        status =
-            inner->fns->project(inner->self, call->forward, call->part, in != NULL ? &in_vector : NULL, &out_vector);
+        status = inner->fns->project(inner->self, call->forward, call->part,
+                                     in != NULL ? vector_of(in_copy, in != NULL ? in->count : 0) : NULL,
+                                     vector_of(out_copy, out->count));
         memcpy(out->values, out_copy, out_bytes);
     }
     free(in_copy);
@@ -57,12 +52,9 @@ static lr_status project_part(const struct call *call, const lr_vector *in, lr_v
             memcpy(lors, part->lors, lors_bytes);
         else
             memcpy(pairs, part->pairs, pairs_bytes);
-        const lr_selection copy = {.lors = lors,
-                                   .num_lors = part->num_lors,
-                                   .pairs = pairs,
-                                   .num_pairs = part->num_pairs,
-                                   .interleave = part->interleave,
-                                   .interleave_turn = part->interleave_turn};
+        const lr_selection copy =
+            filled(lr_selection, .lors = lors, .num_lors = part->num_lors, .pairs = pairs, .num_pairs = part->num_pairs,
+                   .interleave = part->interleave, .interleave_turn = part->interleave_turn);
         status = run(&(struct call){call->poison, &copy, call->forward}, in, out);
     }
     free(lors);
@@ -72,8 +64,7 @@ static lr_status project_part(const struct call *call, const lr_vector *in, lr_v
 
 static lr_status project(void *self, bool is_forward, const lr_selection *part, const lr_vector *in, lr_vector *out)
 {
-    const struct call call = {self, part, is_forward};
-    return (part != NULL ? project_part : run)(&call, in, out);
+    return (part != NULL ? project_part : run)(&(struct call){self, part, is_forward}, in, out);
 }
 
 static lr_status take_copy(void *user, const lr_row *row)
@@ -86,8 +77,7 @@ static lr_status take_copy(void *user, const lr_row *row)
     if (lor != NULL && probability != NULL) {
         memcpy(lor, row->lor, count * sizeof(*lor));
         memcpy(probability, row->probability, count * sizeof(*probability));
-        const lr_row copy = {row->row, row->count, lor, probability};
-        status = sink->take(sink->user, &copy);
+        status = sink->take(sink->user, &(lr_row){row->row, row->count, lor, probability});
         for (size_t k = 0; k < count; k++) {
             lor[k] = -1;
             probability[k] = NAN;
@@ -102,8 +92,7 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
 {
     const struct poison *poison = self;
     lr_row_sink through = *sink;
-    const lr_row_sink outer = {take_copy, &through};
-    return poison->inner.fns->rows(poison->inner.self, wanted, &outer);
+    return poison->inner.fns->rows(poison->inner.self, wanted, &(lr_row_sink){take_copy, &through});
 }
 
 static lr_status picture(void *self, const double point_mm[3], int module, lr_pixel *pixels)

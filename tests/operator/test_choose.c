@@ -55,8 +55,7 @@ static lr_status create(int which, const struct lr_backend_params *params, struc
     backend->is_gpu = racer->is_gpu;
     if (racer->answer != LR_OK) return lr_error(params->log, racer->answer, "%s stays at home", fns[which].name);
     lr_warn(params->log, "%s is here", fns[which].name);
-    struct runner *runner = malloc(sizeof(*runner));
-    assert_non_null(runner);
+    struct runner *runner = non_null(malloc(sizeof(*runner)));
     *runner = (struct runner){racer, *params};
     racer->mode = params->mode;
     backend->fns = &fns[which];
@@ -84,8 +83,7 @@ static lr_status create_rows(const struct lr_backend_params *params, struct lr_b
 static const struct lr_backend_choice choices[] = {
     {.name = "first", .has_exact = true, .has_penetration = true, .create = create_first},
     {.name = "second", .create = create_second},
-    {.name = "rows", .has_exact = true, .create = create_rows},
-};
+    {.name = "rows", .has_exact = true, .create = create_rows}};
 
 static struct world {
     struct fixture fixture;
@@ -189,8 +187,7 @@ static void test_a_graphics_processor_is_not_left_unsaid(void **state)
         racers[1].is_gpu = k == 2;
         w.params.mode = k == 3 ? LR_MODE_EXACT : LR_MODE_SAMPLED; /* second has no exact mode */
         w.log.num_warnings = 0;
-        lr_operator *op = keep(create_one());
-        const lr_operator_info *info = lr_operator_get_info(op);
+        const lr_operator_info *info = lr_operator_get_info(keep(create_one()));
         assert_string_equal(info->backend, k == 1 || k == 3 ? "rows" : "second");
         assert_int_equal(w.log.num_warnings, k == 2 ? 1 : 2); /* "is here" is one of them */
         if (k == 2) {
@@ -251,8 +248,7 @@ static void test_auto_mode(void **state)
     w.params.rays = 0;
     racers[0].answer = LR_NO_DEVICE;
     expect("rows"); /* exact is tried first */
-    assert_int_equal(racers[2].mode, LR_MODE_EXACT);
-    assert_int_equal(racers[1].creations, 0);
+    assert_ints(racers[2].mode, LR_MODE_EXACT, racers[1].creations, 0);
     racers[2].answer = LR_NO_DEVICE;
     expect("second");
     assert_int_equal(racers[1].mode, LR_MODE_SAMPLED);
@@ -289,8 +285,7 @@ static void test_penetration_and_determinism_are_passed_on(void **state)
 static const struct lr_backend_choice choices_with_reference[] = {
     {.name = "rows", .has_exact = true, .is_reference = true, .create = create_rows},
     {.name = "first", .has_exact = true, .has_penetration = true, .create = create_first},
-    {.name = "second", .create = create_second},
-};
+    {.name = "second", .create = create_second}};
 
 /* The reference is used if no other backend can be created, or all others are on a software renderer, which is slower.
  * Without the reference, the software renderer is used. */
@@ -313,8 +308,7 @@ static bool keeps(const char *backend, double projections)
 {
     w.params.backend = backend;
     w.params.projections = projections;
-    lr_operator *op = keep(create_one());
-    const bool stored = lr_operator_get_info(op)->stored;
+    const bool stored = lr_operator_get_info(keep(create_one()))->stored;
     assert_int_equal(racers[0].projections + racers[1].projections + racers[2].projections, 0);
     return stored;
 }
@@ -375,8 +369,7 @@ static void test_a_graphics_processor_keeps_none(void **state)
         assert_int_equal(num_timed(), 0);
     }
     w.params.store = LR_STORE_YES;
-    lr_operator *op = keep(create_one());
-    assert_true(lr_operator_get_info(op)->stored);
+    assert_true(lr_operator_get_info(keep(create_one()))->stored);
 }
 
 static bool stop(void *user, const char *what, double done, double total)

@@ -17,13 +17,11 @@ struct arrangement {
     double voxel_mm;
 };
 
-static const struct arrangement arrangements[] = {
-    {"two of one crystal", 2, 60.0, 1, 64.0, 0.0, {36, 36, 36}, 0.87},
-    {"two of 2 x 2", 2, 60.0, 2, 32.0, 0.0, {36, 36, 36}, 0.87},
-    {"two of 40 x 40", 2, 50.0, 40, 3.0, 0.0, {5, 3, 2}, 8.9},
-    {"four of 20 x 20", 4, 55.0, 20, 5.0, 0.0, {4, 4, 2}, 8.9},
-    {"two of 2 x 2, tilted", 2, 60.0, 2, 32.0, 5.0, {28, 28, 28}, 1.12},
-};
+static const struct arrangement arrangements[] = {{"two of one crystal", 2, 60.0, 1, 64.0, 0.0, {36, 36, 36}, 0.87},
+                                                  {"two of 2 x 2", 2, 60.0, 2, 32.0, 0.0, {36, 36, 36}, 0.87},
+                                                  {"two of 40 x 40", 2, 50.0, 40, 3.0, 0.0, {5, 3, 2}, 8.9},
+                                                  {"four of 20 x 20", 4, 55.0, 20, 5.0, 0.0, {4, 4, 2}, 8.9},
+                                                  {"two of 2 x 2, tilted", 2, 60.0, 2, 32.0, 5.0, {28, 28, 28}, 1.12}};
 enum { NUM_ARRANGEMENTS = sizeof(arrangements) / sizeof(arrangements[0]) };
 
 /* Largest difference of two vectors, relative to the length of a vector. */
@@ -33,15 +31,10 @@ static lr_module module_of(const struct arrangement *of, int number)
 {
     const double angle = 6.283185307179586 * number / of->modules, c = cos(angle), s = sin(angle);
     const double tilt = number % 2 != 0 ? of->tilt * 3.14159265358979323846 / 180.0 : 0.0;
-    return (lr_module){
-        .centre_mm = {of->radius_mm * c, of->radius_mm * s, 0.0},
-        .u = {-s * cos(tilt), c * cos(tilt), sin(tilt)},
-        .v = {s * sin(tilt), -c * sin(tilt), cos(tilt)},
-        .crystals = {of->crystals, of->crystals},
-        .pitch_mm = {of->pitch_mm, of->pitch_mm},
-        .face_mm = {of->pitch_mm, of->pitch_mm},
-        .depth_mm = 10.0,
-    };
+    return filled(lr_module, .centre_mm = {of->radius_mm * c, of->radius_mm * s, 0.0},
+                  .u = {-s * cos(tilt), c * cos(tilt), sin(tilt)}, .v = {s * sin(tilt), -c * sin(tilt), cos(tilt)},
+                  .crystals = {of->crystals, of->crystals}, .pitch_mm = {of->pitch_mm, of->pitch_mm},
+                  .face_mm = {of->pitch_mm, of->pitch_mm}, .depth_mm = 10.0);
 }
 
 static void check(const struct arrangement *of, lr_mode mode)

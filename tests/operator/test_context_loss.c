@@ -66,8 +66,7 @@ static int count_queries(struct loss *loss, enum work work)
 static void expect_loss(struct loss *loss, lr_operator *op, enum work work)
 {
     loss->log.status = LR_OK;
-    assert_int_equal(do_work(loss, op, work), LR_NO_DEVICE);
-    assert_int_equal(loss->log.status, LR_NO_DEVICE);
+    assert_ints(do_work(loss, op, work), LR_NO_DEVICE, loss->log.status, LR_NO_DEVICE);
     assert_says(loss->log.error, "run again");
 }
 
@@ -139,10 +138,8 @@ int main(int argc, char **argv)
     if (!fixture_backend_is_usable(backend)) return 77;
     struct loss loss;
     begin(&loss, backend);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(test_loss_in_each_work, &loss),
-        cmocka_unit_test_prestate(test_loss_at_creation, &loss),
-    };
+    const struct CMUnitTest tests[] = {cmocka_unit_test_prestate(test_loss_in_each_work, &loss),
+                                       cmocka_unit_test_prestate(test_loss_at_creation, &loss)};
     const int failed = cmocka_run_group_tests_name(backend, tests, NULL, NULL);
     fixture_finish(&loss.fixture);
     return failed;

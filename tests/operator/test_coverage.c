@@ -41,18 +41,12 @@ static bool is_outside(const double p[3], int num_sides, double first_angle, dou
  * edges of neighbouring panels. */
 static void check_ring(int num_panels)
 {
-    static const int crystals[2] = {5, 4};
-    const lr_ring ring = {.radius_mm = 32.0,
-                          .modules = num_panels,
-                          .block_crystals = {&crystals[0], &crystals[1]},
-                          .pitch_mm = {4.3, 4.3},
-                          .face_mm = {4.0, 4.0},
-                          .depth_mm = 20.0};
     struct test_log log = TEST_LOG(log);
-    lr_scanner *scanner = keep(lr_scanner_create_ring(&(lr_scanner_params){.log = &log.log}, &ring));
+    lr_scanner *scanner = keep(scanner_from("ring: {radius_mm: 32, modules: %d}\nmodule: {crystals: [5, 4], pitch_mm: "
+                                            "[4.3, 4.3], face_mm: [4, 4], depth_mm: 20}",
+                                            num_panels));
     const lr_grid grid = lr_grid_centred((const int[3]){40, 38, 9}, (const double[3]){2.03, 2.11, 3.07});
-    const double half_angle = pi / num_panels;
-    const double joint_mm = 32.0 * cos(half_angle) + 10.75 * sin(half_angle);
+    const double half_angle = pi / num_panels, joint_mm = 32.0 * cos(half_angle) + 10.75 * sin(half_angle);
     int64_t behind = 0, outside_hull = 0;
     for (int64_t row = 0; row < lr_grid_num_voxels(&grid); row++) {
         double centre[3];
@@ -98,8 +92,7 @@ static void test_miss_on_every_side_is_an_error(void **state)
             struct test_log log;
             lr_grid grid = fixture.grid;
             grid.origin_mm[side / 2] += side % 2 ? 200.0 : -200.0;
-            assert_int_equal(check(&fixture, &grid, &log), LR_BAD_INPUT);
-            assert_int_equal(log.status, LR_BAD_INPUT);
+            assert_ints(check(&fixture, &grid, &log), LR_BAD_INPUT, log.status, LR_BAD_INPUT);
             assert_says(log.error, "misses the scanner");
         }
     }

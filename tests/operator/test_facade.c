@@ -31,10 +31,8 @@ static int set_up(void **state)
     return 0;
 }
 
-static const struct lr_backend_choice fakes[] = {
-    {.name = "fake", .create = fake_float_create},
-    {.name = "fake64", .has_exact = true, .create = fake_double_create},
-};
+static const struct lr_backend_choice fakes[] = {{.name = "fake", .create = fake_float_create},
+                                                 {.name = "fake64", .has_exact = true, .create = fake_double_create}};
 
 static lr_operator *create(void)
 {
@@ -56,20 +54,18 @@ static void test_bad_parameters_are_refused(void **state)
     const struct {
         lr_operator_params params;
         const char *words;
-    } cases[] = {
-        {{.lors = NULL, .grid = &w.fixture.grid}, "needs lors"},
-        {{.lors = w.fixture.lors}, "needs a grid"},
-        {{.mode = (lr_mode)7}, "mode 7"},
-        {{.store = (lr_store)9}, "store 9"},
-        {{.rays = -1}, "rays = -1"},
-        {{.samples = {1, -2, 1}}, "samples = -2 along y"},
-        {{.samples = {2000000000, 2000000000, 2000000000}}, "sample points per voxel"},
-        {{.mu_steps = -1}, "-1 steps"},
-        {{.threads = -1}, "threads = -1"},
-        {{.device = -3}, "device = -3"},
-        {{.max_memory_bytes = -1}, "memory limit of -1"},
-        {{.lors = w.fixture.lors, .grid = &grid}, ""},
-    };
+    } cases[] = {{{.lors = NULL, .grid = &w.fixture.grid}, "needs lors"},
+                 {{.lors = w.fixture.lors}, "needs a grid"},
+                 {{.mode = (lr_mode)7}, "mode 7"},
+                 {{.store = (lr_store)9}, "store 9"},
+                 {{.rays = -1}, "rays = -1"},
+                 {{.samples = {1, -2, 1}}, "samples = -2 along y"},
+                 {{.samples = {2000000000, 2000000000, 2000000000}}, "sample points per voxel"},
+                 {{.mu_steps = -1}, "-1 steps"},
+                 {{.threads = -1}, "threads = -1"},
+                 {{.device = -3}, "device = -3"},
+                 {{.max_memory_bytes = -1}, "memory limit of -1"},
+                 {{.lors = w.fixture.lors, .grid = &grid}, ""}};
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         w.params = cases[k].params;
         if (w.params.lors == NULL && w.params.grid == NULL) {
@@ -119,20 +115,16 @@ static void test_defaults(void **state)
     lr_grid grid = lr_grid_centred((const int[3]){2, 2, 2}, (const double[3]){4.3, 4.4, 8.7});
     w.params =
         (lr_operator_params){.lors = w.fixture.lors, .grid = &grid, .backend = "fake", .mu = &mu, .log = &w.log.log};
-    lr_operator *op = keep(create());
-    const lr_operator_info *info = lr_operator_get_info(op);
+    const lr_operator_info *info = lr_operator_get_info(keep(create()));
     assert_int_equal(info->rays, 4);
     /* An even number of points, at most half of the pitch of 4.3 mm apart. */
-    assert_int_equal(info->samples[0], 2);
-    assert_int_equal(info->samples[1], 4);
+    assert_ints(info->samples[0], 2, info->samples[1], 4);
     assert_int_equal(info->samples[2], 8); /* two more, because rings line up along z */
     /* corners are 80 mm apart across, 21.5 mm along u, 17.2 mm along v: 84.6 mm in steps of 9 mm */
     assert_int_equal(info->mu_steps, 10);
     assert_true(info->threads >= 1);
-    assert_int_equal(info->num_voxels, 8);
-    assert_int_equal(info->num_lors, 400);
-    assert_true(info->stored);
-    assert_true(info->lors == w.fixture.lors);
+    assert_ints(info->num_voxels, 8, info->num_lors, 400);
+    assert_all(info->stored, info->lors == w.fixture.lors);
 }
 
 /* Every combination of the caller's and the backend's precision, stored and not. */
@@ -141,8 +133,7 @@ static void check_conversion(const char *backend, lr_store store)
     w.params.backend = backend;
     w.params.store = store;
     lr_operator *op = keep(create());
-    const int64_t nv = lr_operator_get_info(op)->num_voxels;
-    const int64_t nl = lr_operator_get_info(op)->num_lors;
+    const int64_t nv = lr_operator_get_info(op)->num_voxels, nl = lr_operator_get_info(op)->num_lors;
     assert_int_equal(lr_operator_get_info(op)->stored, store == LR_STORE_YES);
     double *image = kept_doubles(nv), *data = kept_doubles(nl);
     float *image32 = kept_floats(nv), *data32 = kept_floats(nl);
@@ -150,8 +141,7 @@ static void check_conversion(const char *backend, lr_store store)
         image32[v] = (float)(v % 5);
         image[v] = image32[v];
     }
-    assert_ok(array_forward(op, image32, data32));
-    assert_ok(array_forward_f64(op, image, data));
+    assert_ok(array_forward(op, image32, data32), array_forward_f64(op, image, data));
     for (int64_t l = 0; l < nl; l++) {
         double expected = 0.0;
         for (int64_t v = 0; v < nv; v++) expected += fake_element(l, v) * (double)(v % 5);
@@ -159,8 +149,7 @@ static void check_conversion(const char *backend, lr_store store)
         assert_close(data32[l], expected, 2e-7);
         data[l] = data32[l] = (float)(l % 3);
     }
-    assert_ok(array_back(op, data32, image32));
-    assert_ok(array_back_f64(op, data, image));
+    assert_ok(array_back(op, data32, image32), array_back_f64(op, data, image));
     for (int64_t v = 0; v < nv; v++) {
         double expected = 0.0;
         for (int64_t l = 0; l < nl; l++) expected += fake_element(l, v) * (double)(l % 3);
@@ -183,11 +172,9 @@ static void test_values_that_are_not_finite(void **state)
     assert_fails(array_forward(op, image, data), LR_BAD_INPUT, &w.log, "voxel (1, 2, 3)");
     data[7 + 20 * 6] = INFINITY; /* crystal 6 = (1, 1) of module 0, 7 = (2, 1) of module 1 */
     assert_fails(array_back(op, data, image), LR_BAD_INPUT, &w.log,
-                 "LOR 127 (crystal 1, 1 of module 0 with crystal 2, 1 of "
-                 "module 1)");
+                 "LOR 127 (crystal 1, 1 of module 0 with crystal 2, 1 of module 1)");
     large[0] = 1e300; /* finite, but not in a float backend */
-    assert_int_equal(array_forward_f64(op, large, data64), LR_BAD_INPUT);
-    assert_int_equal(array_forward(op, NULL, data), LR_USAGE);
+    assert_ints(array_forward_f64(op, large, data64), LR_BAD_INPUT, array_forward(op, NULL, data), LR_USAGE);
     assert_int_equal(array_back(op, data, NULL), LR_USAGE);
 }
 
@@ -251,15 +238,13 @@ static void test_a_matrix_larger_than_estimated(void **state)
     assert_none(lr_operator_create_among(&w.params, &swelling, 1), LR_FAILED, &w.log, "a part of it already takes");
     w.params.store = LR_STORE_AUTO;
     w.log.error[0] = '\0';
-    lr_operator *op = keep(lr_operator_create_among(&w.params, &swelling, 1));
-    assert_false(lr_operator_get_info(op)->stored);
+    assert_false(lr_operator_get_info(keep(lr_operator_create_among(&w.params, &swelling, 1)))->stored);
     assert_string_equal(w.log.error, "");
 }
 
 static lr_status count_rows(void *user, const lr_row *row)
 {
-    int64_t *next = user;
-    assert_int_equal(row->row, (*next)++);
+    assert_int_equal(row->row, (*(int64_t *)user)++);
     return LR_OK;
 }
 
@@ -270,12 +255,10 @@ static void test_cancelling(void **state)
     const lr_row_sink sink = {count_rows, &next};
     lr_operator *op = keep(create());
     w.cancel_at = w.num_reports + 1;
-    assert_int_equal(array_forward(op, image, data), LR_CANCELLED);
-    assert_int_equal(array_back(op, data, image), LR_CANCELLED);
+    assert_ints(array_forward(op, image, data), LR_CANCELLED, array_back(op, data, image), LR_CANCELLED);
     assert_int_equal(array_sensitivity(op, image), LR_CANCELLED);
     w.cancel_at = w.num_reports + 3;
-    assert_int_equal(lr_operator_rows(op, 0, 20, &sink), LR_CANCELLED);
-    assert_int_equal(next, 3);
+    assert_ints(lr_operator_rows(op, 0, 20, &sink), LR_CANCELLED, next, 3);
     w.cancel_at = w.num_reports + 1; /* the backend's reports arrive again */
     assert_int_equal(array_forward(op, image, data), LR_CANCELLED);
     w.cancel_at = 0;
@@ -297,10 +280,8 @@ static void test_rows_and_pictures_are_checked(void **state)
     const double points[2][3] = {{0, 0, 0}, {0, NAN, 0}};
     lr_pixel pixels[80];
     lr_operator *op = keep(create());
-    assert_int_equal(lr_operator_rows(op, -1, 3, &sink), LR_USAGE);
-    assert_int_equal(lr_operator_rows(op, 5, 4, &sink), LR_USAGE);
-    assert_int_equal(lr_operator_rows(op, 0, 211, &sink), LR_USAGE);
-    assert_int_equal(lr_operator_rows(op, 0, 2, NULL), LR_USAGE);
+    assert_ints(lr_operator_rows(op, -1, 3, &sink), LR_USAGE, lr_operator_rows(op, 5, 4, &sink), LR_USAGE);
+    assert_ints(lr_operator_rows(op, 0, 211, &sink), LR_USAGE, lr_operator_rows(op, 0, 2, NULL), LR_USAGE);
     assert_ok(lr_operator_rows(op, 210, 210, &sink));
     assert_int_equal(next, 0);
     assert_ok(lr_operator_rows(op, 0, 210, &sink));

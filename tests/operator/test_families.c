@@ -37,8 +37,7 @@ static lr_place *keep_own(const lr_operator *op, lr_place_kind kind)
 /* The place of a device is the operator's own if it has one, otherwise any. */
 static void check_places(const struct law_subject *subject)
 {
-    lr_place *own[2] = {keep_own(subject->op, LR_PLACE_GL), keep_own(subject->op, LR_PLACE_CUDA)};
-    lr_place *gl = own[0];
+    lr_place *own[2] = {keep_own(subject->op, LR_PLACE_GL), keep_own(subject->op, LR_PLACE_CUDA)}, *gl = own[0];
     if (gl == NULL && caller != NULL)
         gl = lr_place_open(&(lr_place_params){.kind = LR_PLACE_GL, .shared = &shared, .log = &test.log});
     const struct law_place places[3] = {
@@ -254,12 +253,10 @@ static const struct matrix_case {
     lr_mode mode;
     bool has_factors, is_stored;
     const char *but_for; /* backends without this way */
-} matrix_cases[] = {
-    {"ring, sampled, with factors", FIXTURE_RING, LR_MODE_SAMPLED, true, false, ""},
-    {"ring, exact", FIXTURE_RING, LR_MODE_EXACT, false, false, "raster"},
-    {"tilted pair, exact", FIXTURE_TILTED, LR_MODE_EXACT, false, false, "native raster"},
-    {"unequal pair, stored", FIXTURE_UNEQUAL, LR_MODE_SAMPLED, true, true, ""},
-};
+} matrix_cases[] = {{"ring, sampled, with factors", FIXTURE_RING, LR_MODE_SAMPLED, true, false, ""},
+                    {"ring, exact", FIXTURE_RING, LR_MODE_EXACT, false, false, "raster"},
+                    {"tilted pair, exact", FIXTURE_TILTED, LR_MODE_EXACT, false, false, "native raster"},
+                    {"unequal pair, stored", FIXTURE_UNEQUAL, LR_MODE_SAMPLED, true, true, ""}};
 
 static void correspondence(void **state)
 {
@@ -288,21 +285,13 @@ static void direct(void **state)
     const lr_grid grid = lr_grid_centred((const int[3]){11, 12, 7}, (const double[3]){4, 4, 4});
     if (!has(backends)) return;
     for (int k = 0; k < 2; k++) {
-        const lr_direct_params params = {.grid = &grid,
-                                         .views = views,
-                                         .num_views = 3,
-                                         .kernel = {.resolution = {.tof_ps = 45,
-                                                                   .model = LR_RADIAL_LINEAR,
-                                                                   .radial_mm = 3,
-                                                                   .radial_edge_mm = 5,
-                                                                   .edge_mm = 24,
-                                                                   .axial_mm = 4}},
-                                         .backend = test_backend,
-                                         .threads = 2,
-                                         .shared = caller != NULL ? &shared : NULL,
-                                         .storage = k == 0 ? LR_DIRECT_BUFFERS : LR_DIRECT_TEXTURES,
-                                         .factors = k == 0 ? &fixture_factors : NULL,
-                                         .log = &test.log};
+        const lr_direct_params params =
+            filled(lr_direct_params, .grid = &grid, .views = views, .num_views = 3,
+                   .kernel = {.resolution = filled(lr_resolution, .tof_ps = 45, .model = LR_RADIAL_LINEAR,
+                                                   .radial_mm = 3, .radial_edge_mm = 5, .edge_mm = 24, .axial_mm = 4)},
+                   .backend = test_backend, .threads = 2, .shared = caller != NULL ? &shared : NULL,
+                   .storage = k == 0 ? LR_DIRECT_BUFFERS : LR_DIRECT_TEXTURES,
+                   .factors = k == 0 ? &fixture_factors : NULL, .log = &test.log);
         check_operator(k == 0 ? "histo-images in buffers, with factors" : "histo-images in textures",
                        lr_direct_create(&params));
     }
@@ -326,17 +315,10 @@ static void listmode(void **state)
         lr_lors_crystals(fixture.lors, number, events[k].crystals);
     }
     for (int k = 0; k < 2; k++) {
-        const lr_listmode_params params = {.lors = fixture.lors,
-                                           .grid = &fixture.grid,
-                                           .events = events,
-                                           .count = NUM_EVENTS,
-                                           .info = k == 0 ? &info : NULL,
-                                           .num_ranges = 4,
-                                           .kernel = k == 0 ? LR_LISTMODE_TUBE : LR_LISTMODE_LINE,
-                                           .factors = k == 0 ? &fixture_factors : NULL,
-                                           .backend = test_backend,
-                                           .threads = 2,
-                                           .log = &test.log};
+        const lr_listmode_params params = filled(
+            lr_listmode_params, .lors = fixture.lors, .grid = &fixture.grid, .events = events, .count = NUM_EVENTS,
+            .info = k == 0 ? &info : NULL, .num_ranges = 4, .kernel = k == 0 ? LR_LISTMODE_TUBE : LR_LISTMODE_LINE,
+            .factors = k == 0 ? &fixture_factors : NULL, .backend = test_backend, .threads = 2, .log = &test.log);
         check_operator(k == 0 ? "events in tubes, with factors" : "events on lines", lr_listmode_create(&params));
     }
 }

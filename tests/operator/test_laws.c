@@ -22,8 +22,7 @@ static const struct laws all_laws[] = {
     {"poison", true, true, 1e-12, 2e-7, 0, 3},
     {"raster", false, false, 1e-6, 2e-6, 2e-6, 1}, /* sums of some hundred floats, in any order */
     {"compute", false, true, 1e-6, 2e-6, 2e-6, 1}, /* added by atomics in any order */
-    {"native", false, true, 1e-6, 2e-6, 0, 3},
-};
+    {"native", false, true, 1e-6, 2e-6, 0, 3}};
 
 static const struct laws *laws;
 

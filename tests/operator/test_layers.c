@@ -87,16 +87,14 @@ static void compare_part(const struct bench *whole, struct layered_rest rest, co
     uint64_t seed = test_seed();
     double *image = kept_random_doubles(num_voxels, 0.5, 1.5, &seed);
     double *of_whole = kept_doubles(whole->lors->count), *of_part = kept_doubles(num_lors);
-    assert_ok(array_forward_f64(whole->op, image, of_whole));
-    assert_ok(array_forward_f64(part.op, image, of_part));
+    assert_ok(array_forward_f64(whole->op, image, of_whole), array_forward_f64(part.op, image, of_part));
     largest = largest_number(of_part, num_lors);
     for (int64_t lor = 0; lor < num_lors; lor++) assert_near(of_whole[in_whole[lor]], of_part[lor], largest);
     double *back_of_whole = kept_doubles(num_voxels), *back_of_part = kept_doubles(num_voxels);
     of_part = kept_random_doubles(num_lors, 0.5, 1.5, &seed);
     of_whole = kept_doubles(whole->lors->count);
     for (int64_t lor = 0; lor < num_lors; lor++) of_whole[in_whole[lor]] = of_part[lor];
-    assert_ok(array_back_f64(whole->op, of_whole, back_of_whole));
-    assert_ok(array_back_f64(part.op, of_part, back_of_part));
+    assert_ok(array_back_f64(whole->op, of_whole, back_of_whole), array_back_f64(part.op, of_part, back_of_part));
     largest = largest_number(back_of_part, num_voxels);
     for (int64_t v = 0; v < num_voxels; v++) assert_near(back_of_whole[v], back_of_part[v], largest);
     destroy_kept_since(mark);

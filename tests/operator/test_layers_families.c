@@ -43,23 +43,15 @@ static void project(const lr_lors *lors, const lr_event *events, lr_listmode_ker
 {
     const lr_grid grid = small_grid();
     const lr_events_info info = {.has_tof = true, .tof_resolution_ps = 200};
-    lr_operator *op = keep(lr_listmode_create(&(lr_listmode_params){.lors = lors,
-                                                                    .grid = &grid,
-                                                                    .events = events,
-                                                                    .count = NUM_EVENTS,
-                                                                    .info = &info,
-                                                                    .kernel = kernel,
-                                                                    .samples = {1, 1, 1},
-                                                                    .backend = test_backend,
-                                                                    .threads = 2}));
+    lr_operator *op = keep(lr_listmode_create(&filled(lr_listmode_params, .lors = lors, .grid = &grid, .events = events,
+                                                      .count = NUM_EVENTS, .info = &info, .kernel = kernel,
+                                                      .samples = {1, 1, 1}, .backend = test_backend, .threads = 2)));
     const int64_t voxels = lr_grid_num_voxels(&grid);
     uint64_t seed = 7;
     const double *from = kept_random_doubles(voxels, 0.5, 1.5, &seed);
-    const lr_vector x = lr_vector_of_doubles(from, voxels);
     lr_vector y = lr_vector_of_doubles(values, NUM_EVENTS);
-    assert_ok(lr_operator_forward(op, NULL, &x, &y));
-    lr_vector back = lr_vector_of_doubles(image, voxels);
-    assert_ok(lr_operator_back(op, NULL, &y, &back));
+    assert_ok(lr_operator_forward(op, NULL, vector_of(from, voxels), &y));
+    assert_ok(lr_operator_back(op, NULL, &y, vector_of(image, voxels)));
 }
 
 static void compare(const double *a, const double *b, int64_t count)
@@ -89,8 +81,7 @@ static void check_listmode(const lr_lors *whole, const lr_lors *part, const stru
 {
     const lr_grid grid = small_grid();
     const int64_t voxels = lr_grid_num_voxels(&grid);
-    double values[2][NUM_EVENTS];
-    double *images[2] = {kept_doubles(voxels), kept_doubles(voxels)};
+    double values[2][NUM_EVENTS], *images[2] = {kept_doubles(voxels), kept_doubles(voxels)};
     for (int kernel = LR_LISTMODE_TUBE; kernel <= LR_LISTMODE_EXACT; kernel++) {
         if (kernel == LR_LISTMODE_EXACT && test_backend_is("compute")) continue;
         project(whole, events->whole, (lr_listmode_kernel)kernel, values[0], images[0]);
@@ -111,16 +102,11 @@ static lr_deposit *deposit(const lr_scanner *scanner, const lr_event *events)
 {
     const lr_events_info info = {.has_tof = true};
     const lr_grid grid = small_grid();
-    lr_deposit *made =
-        keep(lr_deposit_create(&(lr_deposit_params){.scanner = scanner,
-                                                    .grid = &grid,
-                                                    .set = {.azimuths = 5, .tilts = 3, .acceptance_deg = 20},
-                                                    .rule = LR_DEPOSIT_TRILINEAR,
-                                                    .info = &info,
-                                                    .backend = test_backend}));
+    lr_deposit *made = keep(lr_deposit_create(&filled(
+        lr_deposit_params, .scanner = scanner, .grid = &grid, .set = {.azimuths = 5, .tilts = 3, .acceptance_deg = 20},
+        .rule = LR_DEPOSIT_TRILINEAR, .info = &info, .backend = test_backend)));
     const lr_event_sink sink = lr_deposit_sink(made);
-    assert_ok(sink.take(sink.user, events, NUM_EVENTS));
-    assert_ok(lr_deposit_finish(made));
+    assert_ok(sink.take(sink.user, events, NUM_EVENTS), lr_deposit_finish(made));
     return made;
 }
 
@@ -174,13 +160,9 @@ static void photons(void **state)
         ones[v] = 1;
         activity->values[v] = 1;
     }
-    lr_operator *op = keep(lr_operator_create(&(lr_operator_params){.lors = lors,
-                                                                    .grid = &grid,
-                                                                    .backend = test_backend,
-                                                                    .mode = LR_MODE_EXACT,
-                                                                    .samples = {3, 3, 3},
-                                                                    .layers_alone = true,
-                                                                    .store = LR_STORE_NO}));
+    lr_operator *op = keep(lr_operator_create(
+        &filled(lr_operator_params, .lors = lors, .grid = &grid, .backend = test_backend, .mode = LR_MODE_EXACT,
+                .samples = {3, 3, 3}, .layers_alone = true, .store = LR_STORE_NO)));
     assert_ok(array_forward_f64(op, ones, values));
     for (int64_t lor = 0; lor < lors->count; lor++) {
         int32_t crystals[2];

@@ -15,13 +15,9 @@ static double tolerance(void)
 
 static lr_module level_module(double y_mm, const int crystals[2], double pitch_mm, double depth_mm)
 {
-    return (lr_module){.centre_mm = {0, y_mm, 0},
-                       .u = {1, 0, 0},
-                       .v = {0, 0, 1},
-                       .crystals = {crystals[0], crystals[1]},
-                       .pitch_mm = {pitch_mm, pitch_mm},
-                       .face_mm = {0.95 * pitch_mm, 0.95 * pitch_mm},
-                       .depth_mm = depth_mm};
+    return filled(lr_module, .centre_mm = {0, y_mm, 0}, .u = {1, 0, 0}, .v = {0, 0, 1},
+                  .crystals = {crystals[0], crystals[1]}, .pitch_mm = {pitch_mm, pitch_mm},
+                  .face_mm = {0.95 * pitch_mm, 0.95 * pitch_mm}, .depth_mm = depth_mm);
 }
 
 /* Rows of points as a dense matrix. */
@@ -37,14 +33,9 @@ static struct rows rows_of(const lr_scanner *scanner, int rays, const double (*p
     struct rows rows;
     rows.lors = keep(lr_lors_create(scanner, NULL));
     const lr_grid grid = lr_grid_centred((const int[3]){1, 1, 1}, (const double[3]){1, 1, 1});
-    lr_operator *op = keep(lr_operator_create(&(lr_operator_params){.lors = rows.lors,
-                                                                    .grid = &grid,
-                                                                    .backend = test_backend,
-                                                                    .mode = LR_MODE_SAMPLED,
-                                                                    .rays = rays,
-                                                                    .samples = {1, 1, 1},
-                                                                    .penetration = !is_default,
-                                                                    .threads = 2}));
+    lr_operator *op = keep(lr_operator_create(&filled(lr_operator_params, .lors = rows.lors, .grid = &grid,
+                                                      .backend = test_backend, .mode = LR_MODE_SAMPLED, .rays = rays,
+                                                      .samples = {1, 1, 1}, .penetration = !is_default, .threads = 2)));
     rows.values = kept_point_rows(op, points_mm, num_points);
     return rows;
 }
@@ -77,8 +68,7 @@ static void shares_of_one_line(void **state)
             module->block = 1;
             behind_mm += depths_mm[k] + 1.5;
         }
-        lr_scanner *scanner = scanner_of(modules, 4);
-        struct rows rows = rows_of(scanner, 1, origin, 1);
+        struct rows rows = rows_of(scanner_of(modules, 4), 1, origin, 1);
         assert_int_equal(rows.lors->count, 3);
         const double all = (1 - exp(-20 * mus[0])) / (100.0 * 100.0) / (2 * acos(-1.0));
         double left = 1, sum = 0;
@@ -131,24 +121,15 @@ static void layers_add_up_to_the_block(void **state)
  * their strata the error was 2 to 6 %. */
 static void few_lines_give_the_sum(void **state)
 {
-    static const int crystals = 8;
-    static const lr_layer layers[2] = {{.depth_mm = 6}, {.depth_mm = 8, .mu_per_mm = 0.07}};
-    const lr_ring ring = {.radius_mm = 40,
-                          .modules = 8,
-                          .block_crystals = {&crystals, &crystals},
-                          .pitch_mm = {4, 4},
-                          .face_mm = {3.7, 3.7},
-                          .depth_mm = 14,
-                          .layers = layers,
-                          .num_layers = 2};
     double points[16][3];
     if (!test_backend_is("native")) return; /* the others have the same elements, and are slower */
     for (int n = 0; n < 16; n++) {
         const double at[3] = {n < 8 ? 1.5 : -11, n < 8 ? 0.9 : 6, n < 8 ? -2.2 : 4.1};
         for (int k = 0; k < 3; k++) points[n][k] = at[k] + ((n >> k & 1) != 0 ? 0.7 : -0.7);
     }
-    lr_scanner *scanner =
-        keep(lr_scanner_create_ring(&(lr_scanner_params){.crystal_mu_per_mm = LAYERED_MU_PER_MM}, &ring));
+    lr_scanner *scanner = keep(scanner_from(
+        "ring: {radius_mm: 40, modules: 8}\nmodule: {crystals: [8, 8], pitch_mm: [4, 4], face_mm: [3.7, 3.7], "
+        "depth_mm: 14, layers: [{depth_mm: 6}, {depth_mm: 8, crystal_mu_per_mm: 0.07}]}\ncrystal_mu_per_mm: 0.08"));
     struct rows many = rows_of(scanner, 14, (const double(*)[3])points, 16);
     for (int rays = 2; rays <= 4; rays += 2) {
         struct rows few = rows_of(scanner, rays, (const double(*)[3])points, 16);
@@ -182,12 +163,9 @@ static void projections_agree(void **state)
         for (int64_t lor = 5; lor < lors->count; lor += 7) some[parts[2].num_lors++] = lor;
         lr_operator *ops[2];
         for (int n = 0; n < 2; n++) {
-            ops[n] = keep(lr_operator_create(&(lr_operator_params){.lors = lors,
-                                                                   .grid = &grid,
-                                                                   .backend = n == 0 ? "cpu" : test_backend,
-                                                                   .rays = 2,
-                                                                   .samples = {1, 1, 1},
-                                                                   .store = LR_STORE_NO}));
+            ops[n] = keep(lr_operator_create(&filled(lr_operator_params, .lors = lors, .grid = &grid,
+                                                     .backend = n == 0 ? "cpu" : test_backend, .rays = 2,
+                                                     .samples = {1, 1, 1}, .store = LR_STORE_NO)));
         }
         for (int part = 0; part < 3; part++) {
             const lr_selection *selection = part > 0 ? &parts[part] : NULL;
@@ -201,8 +179,7 @@ static void projections_agree(void **state)
                 assert_ok(lr_operator_forward(ops[n], selection, &in[0], &out[0]));
                 assert_ok(lr_operator_back(ops[n], selection, &in[1], &out[1]));
             }
-            assert_true(l2_apart(found[1], found[0], count) <= 1e-5);
-            assert_true(l2_apart(images[1], images[0], 8) <= 1e-5);
+            assert_all(l2_apart(found[1], found[0], count) <= 1e-5, l2_apart(images[1], images[0], 8) <= 1e-5);
         }
     }
 }
@@ -216,8 +193,7 @@ static void defaults_are_told(void **state)
                             level_module(-30, (const int[2]){3, 3}, 4, 4),
                             level_module(-34, (const int[2]){3, 3}, 4, 6)};
     modules[1].block = modules[2].block = modules[2].layer = 1;
-    lr_scanner *scanner = keep(lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 3}));
-    lr_lors *lors = keep(lr_lors_create(scanner, NULL));
+    lr_lors *lors = lors_from(lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 3}));
     const lr_grid grid = lr_grid_centred((const int[3]){1, 1, 1}, (const double[3]){2, 2, 2});
     lr_operator_params params = {.lors = lors, .grid = &grid, .backend = test_backend, .log = &log->log};
     float sums[2];

@@ -43,10 +43,8 @@ static void append_blocks(const struct plain *plain, struct lr_matrix *matrix, i
         elements[k] = (struct lr_packed_element){(uint32_t)plain->lor[k], (float)plain->value[k]};
     for (int64_t row = 0; row < plain->num_rows; row += rows) {
         const int64_t left = plain->num_rows - row;
-        struct lr_row_block block = {.rows = extents,
-                                     .num_rows = left < rows ? left : rows,
-                                     .elements = elements + plain->begin[row],
-                                     .threads = 2};
+        struct lr_row_block block = filled(struct lr_row_block, .rows = extents, .num_rows = left < rows ? left : rows,
+                                           .elements = elements + plain->begin[row], .threads = 2);
         for (int64_t k = 0; k < block.num_rows; k++) {
             const int64_t count = plain->begin[row + k + 1] - plain->begin[row + k];
             extents[k] = (struct lr_row_extent){row + k, count};
@@ -102,10 +100,8 @@ static void check_projections(const struct plain *plain, const struct lr_matrix 
         threaded.threads = threads;
         double *y_now = kept_random_doubles(num_lors, 0.0, 1.0, state);
         double *x_now = kept_random_doubles(num_rows, 0.0, 1.0, state);
-        const lr_vector image_in = lr_vector_of_doubles(x, num_rows), data_in = lr_vector_of_doubles(y, num_lors);
-        lr_vector data_out = lr_vector_of_doubles(y_now, num_lors), image_out = lr_vector_of_doubles(x_now, num_rows);
-        assert_ok(lr_matrix_forward(&threaded, NULL, &image_in, &data_out));
-        assert_ok(lr_matrix_back(&threaded, NULL, &data_in, &image_out));
+        assert_ok(lr_matrix_forward(&threaded, NULL, vector_of(x, num_rows), vector_of(y_now, num_lors)));
+        assert_ok(lr_matrix_back(&threaded, NULL, vector_of(y, num_lors), vector_of(x_now, num_rows)));
         compare(y_now, y_plain, num_lors);
         compare(x_now, x_plain, num_rows);
         if (y_kept != NULL) { /* the bits do not depend on the threads */
@@ -119,15 +115,12 @@ static void check_projections(const struct plain *plain, const struct lr_matrix 
 
 static void assert_same_matrix(const struct lr_matrix *a, const struct lr_matrix *b)
 {
-    assert_int_equal(a->num_rows, b->num_rows);
-    assert_int_equal(a->num_elements, b->num_elements);
-    assert_int_equal(a->memory_bytes, b->memory_bytes);
+    assert_ints(a->num_rows, b->num_rows, a->num_elements, b->num_elements, a->memory_bytes, b->memory_bytes);
     assert_int_equal(a->num_chunks, b->num_chunks);
     for (int64_t k = 0; k < a->num_chunks; k++) {
         const struct lr_matrix_chunk *one = &a->chunks[k], *other = &b->chunks[k];
         const size_t splits = (size_t)(a->num_ranges * one->num_rows + 1);
-        assert_int_equal(one->first_row, other->first_row);
-        assert_int_equal(one->num_rows, other->num_rows);
+        assert_ints(one->first_row, other->first_row, one->num_rows, other->num_rows);
         assert_memory_equal(one->split, other->split, splits * sizeof(*one->split));
         const size_t count = one->split[splits - 1];
         assert_memory_equal(one->lor, other->lor, count * sizeof(*one->lor));
@@ -149,8 +142,7 @@ static void check_size(const int64_t size[2], int64_t mean)
         assert_same_matrix(&matrix, &by_blocks);
         lr_matrix_finish(&by_blocks);
     }
-    assert_int_equal(matrix.num_elements, plain.begin[plain.num_rows]);
-    assert_int_equal(matrix.range_begin[0], 0);
+    assert_ints(matrix.num_elements, plain.begin[plain.num_rows], matrix.range_begin[0], 0);
     assert_int_equal(matrix.range_begin[matrix.num_ranges], size[1]);
     for (int64_t row = 0; row < plain.num_rows; row++) {
         const int64_t begin = plain.begin[row], count = plain.begin[row + 1] - begin;
@@ -207,13 +199,10 @@ static void test_long_row_and_tiny_values(void **state)
     struct lr_matrix matrix;
     struct lr_matrix_sample sample = {.num_rows = 1};
     assert_ok(lr_matrix_init(&matrix, count, &sample, NULL));
-    const lr_row row = {0, count, lor, value};
-    assert_ok(lr_matrix_append(&matrix, &row));
-    assert_ok(lr_matrix_complete(&matrix));
+    assert_ok(lr_matrix_append(&matrix, &(lr_row){0, count, lor, value}), lr_matrix_complete(&matrix));
     struct lr_owned_row copy = {0};
     assert_ok(lr_matrix_row(&matrix, 0, &copy));
-    assert_int_equal(copy.count, count / 2);
-    assert_int_equal(copy.lor[count / 2 - 1], count - 1);
+    assert_ints(copy.count, count / 2, copy.lor[count / 2 - 1], count - 1);
     struct lr_matrix by_block;
     struct plain plain = {1, count, (int64_t[2]){0, count}, lor, value};
     assert_ok(lr_matrix_init(&by_block, count, &sample, NULL));

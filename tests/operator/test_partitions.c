@@ -83,12 +83,9 @@ static lr_scanner *coarse_scanner(const char *name, int most)
         }
         modules[m].first_crystal_ring = from->first_crystal_ring * modules[m].crystals[1] / from->crystals[1];
     }
-    lr_scanner_params params = {.name = name,
-                                .modules = modules,
-                                .num_modules = fine->num_modules,
-                                .num_positions = fine->num_positions,
-                                .coincidence = fine->coincidence,
-                                .detection_depth_mm = fine->detection_depth_mm};
+    lr_scanner_params params = filled(lr_scanner_params, .name = name, .modules = modules,
+                                      .num_modules = fine->num_modules, .num_positions = fine->num_positions,
+                                      .coincidence = fine->coincidence, .detection_depth_mm = fine->detection_depth_mm);
     params.coincidence.max_ring_difference =
         fine->coincidence.max_ring_difference * modules[0].crystals[1] / fine->modules[0].crystals[1];
     return keep(lr_scanner_create(&params));
@@ -132,8 +129,8 @@ static void assert_same(const struct made *made, const float *a, const float *b,
         worst = !(gap <= worst) ? gap : worst;
     }
     if (!(worst <= same_sum * largest)) {
-        fail_msg("%s, %s, mode %d, batches %s, %lld bytes: %s: value %lld of %lld is %.9g in parts "
-                 "and %.9g as a whole, the largest %.9g",
+        fail_msg("%s, %s, mode %d, batches %s, %lld bytes: %s: value %lld of %lld is %.9g in parts and %.9g as a "
+                 "whole, the largest %.9g",
                  made->name, test_backend, (int)made->mode, made->batches, (long long)made->memory, made->what,
                  (long long)at, (long long)count, (double)a[at], (double)b[at], largest);
     }
@@ -195,21 +192,16 @@ static void check_part(struct made *made, const lr_selection *part, struct sums 
     const lr_vector image = lr_vector_of_floats(made->image, made->num_voxels);
     lr_vector values = lr_vector_of_floats(sums->values, count), back = lr_vector_of_floats(sums->image, image.count);
     lr_vector x = make_there(made, image.count), y = make_there(made, count);
-    assert_ok(lr_vector_copy(&image, &x));
-    assert_ok(lr_operator_forward(made->op, part, &x, &y));
-    assert_ok(lr_project_blank(made->op, part, &y));
-    assert_ok(lr_vector_copy(&y, &values));
+    assert_ok(lr_vector_copy(&image, &x), lr_operator_forward(made->op, part, &x, &y));
+    assert_ok(lr_project_blank(made->op, part, &y), lr_vector_copy(&y, &values));
     made->what = "forward at the operator's place, with its other LORs blanked there";
     assert_same(made, sums->values, sums->wanted, count);
     pick(made, part, made->data, sums->values);
     /* Back-projects values at the operator's place, too; the result must equal that of host vectors. */
-    assert_ok(lr_vector_fill(&x, NAN));
-    assert_ok(lr_vector_copy(&values, &y));
-    assert_ok(lr_operator_back(made->op, part, &y, &x));
+    assert_ok(lr_vector_fill(&x, NAN), lr_vector_copy(&values, &y), lr_operator_back(made->op, part, &y, &x));
     assert_ok(lr_vector_copy(&x, &back));
     for (int64_t v = 0; v < back.count; v++) sums->back[v] += sums->image[v];
-    assert_ok(lr_vector_fill(&back, NAN));
-    assert_ok(array_sensitivity_part(made->op, part, sums->image));
+    assert_ok(lr_vector_fill(&back, NAN), array_sensitivity_part(made->op, part, sums->image));
     for (int64_t v = 0; v < back.count; v++) sums->sensed[v] += sums->image[v];
     destroy_kept_since(mark);
 }
@@ -235,12 +227,10 @@ static void check_split(struct made *made, int split)
 {
     const int64_t count = made->lors->count;
     const size_t largest = split == SPLIT_LORS ? sizeof(int64_t) : sizeof(int32_t);
-    struct sums sums = {.back = kept_floats(made->num_voxels),
-                        .sensed = kept_floats(made->num_voxels),
-                        .values = kept_floats(count),
-                        .wanted = kept_floats(count),
-                        .image = kept_floats(made->num_voxels),
-                        .list = kept(count, largest)};
+    struct sums sums =
+        filled(struct sums, .back = kept_floats(made->num_voxels), .sensed = kept_floats(made->num_voxels),
+               .values = kept_floats(count), .wanted = kept_floats(count), .image = kept_floats(made->num_voxels),
+               .list = kept(count, largest));
     const int parts = divide(made, split);
     for (int part = 0; part < parts; part++) {
         const bool by_angles = split == SPLIT_ANGLES;
@@ -261,16 +251,10 @@ static void check_split(struct made *made, int split)
 static lr_operator *create(struct made *made, const char *backend)
 {
     made->log = kept_log();
-    const lr_operator_params params = {.lors = made->lors,
-                                       .grid = &made->grid,
-                                       .backend = backend,
-                                       .mode = made->mode,
-                                       .rays = 2,
-                                       .samples = {1, 1, 1},
-                                       .store = LR_STORE_NO,
-                                       .max_memory_bytes = made->memory,
-                                       .threads = 2,
-                                       .log = &made->log->log};
+    const lr_operator_params params =
+        filled(lr_operator_params, .lors = made->lors, .grid = &made->grid, .backend = backend, .mode = made->mode,
+               .rays = 2, .samples = {1, 1, 1}, .store = LR_STORE_NO, .max_memory_bytes = made->memory, .threads = 2,
+               .log = &made->log->log);
     setenv("LR_TEST_BATCHES", made->batches, 1);
     lr_operator *op = lr_operator_create(&params);
     unsetenv("LR_TEST_BATCHES");
@@ -306,8 +290,7 @@ static void check_parts(struct made *made)
     made->back = kept_floats(made->num_voxels);
     made->sensed = kept_floats(made->num_voxels);
     made->part_of = kept(made->lors->count, sizeof(*made->part_of));
-    assert_ok(array_forward(made->op, made->image, made->whole));
-    assert_ok(array_back(made->op, made->data, made->back));
+    assert_ok(array_forward(made->op, made->image, made->whole), array_back(made->op, made->data, made->back));
     assert_ok(array_sensitivity(made->op, made->sensed));
     const double gap = distance_from(made, "cpu");
     const bool is_sampled = made->mode == LR_MODE_SAMPLED;
@@ -382,8 +365,7 @@ static const double same_image = 1e-4;
 
 static lr_status check_left_out(void *user, const lr_iteration *done)
 {
-    assert_true(done->measured_counts > 0.0);
-    assert_true(done->left_out_counts <= 1e-3 * done->measured_counts);
+    assert_all(done->measured_counts > 0.0, done->left_out_counts <= 1e-3 * done->measured_counts);
     return LR_OK;
 }
 
@@ -392,13 +374,9 @@ static float *reconstruct(struct made *made, const char *backend, int subsets, c
     lr_operator *op = keep(create(made, backend));
     float *image = kept_floats(made->num_voxels);
     const lr_vector counts = lr_lor_data_vector(data);
-    const lr_osem_params params = {.op = op,
-                                   .data = &counts,
-                                   .data_lors = data->index,
-                                   .subsets = subsets,
-                                   .iterations = 2,
-                                   .iteration = check_left_out,
-                                   .log = &made->log->log};
+    const lr_osem_params params =
+        filled(lr_osem_params, .op = op, .data = &counts, .data_lors = data->index, .subsets = subsets, .iterations = 2,
+               .iteration = check_left_out, .log = &made->log->log);
     if (array_osem(&params, image) != LR_OK)
         fail_msg("%s, %s, %d subsets: %s", made->name, backend, subsets, made->log->error);
     return image;

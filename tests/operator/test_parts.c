@@ -15,16 +15,13 @@ struct kind {
     double agreement; /* of a sum computed in two ways, relative to the largest: elements or sums are floats */
 };
 
-static const struct kind kinds[] = {
-    {"cpu", LR_MODE_EXACT, 3e-7},     {"poison", LR_MODE_SAMPLED, 3e-7}, {"raster", LR_MODE_SAMPLED, 2e-6},
-    {"compute", LR_MODE_EXACT, 2e-6}, {"fake", LR_MODE_SAMPLED, 3e-7},   {"fake64", LR_MODE_SAMPLED, 3e-7},
-};
+static const struct kind kinds[] = {{"cpu", LR_MODE_EXACT, 3e-7},      {"poison", LR_MODE_SAMPLED, 3e-7},
+                                    {"raster", LR_MODE_SAMPLED, 2e-6}, {"compute", LR_MODE_EXACT, 2e-6},
+                                    {"fake", LR_MODE_SAMPLED, 3e-7},   {"fake64", LR_MODE_SAMPLED, 3e-7}};
 
-static const struct lr_backend_choice strangers[] = {
-    {.name = "poison", .create = poison_create},
-    {.name = "fake", .create = fake_float_create},
-    {.name = "fake64", .create = fake_double_create},
-};
+static const struct lr_backend_choice strangers[] = {{.name = "poison", .create = poison_create},
+                                                     {.name = "fake", .create = fake_float_create},
+                                                     {.name = "fake64", .create = fake_double_create}};
 
 enum { NUM_FIXTURES = 4 };
 static const enum fixture_kind fixtures[NUM_FIXTURES] = {FIXTURE_OPPOSED, FIXTURE_RING, FIXTURE_TWO_RINGS,
@@ -175,8 +172,7 @@ static void parts_are_parts(void)
         float *image = random_floats(bench.num_voxels), *all = kept_floats(bench.num_lors);
         float *ax = kept_floats(count), *picked = kept_floats(count);
         memset(ax, -1, (size_t)count * sizeof(*ax)); /* NaN */
-        assert_ok(array_forward(op, image, all));
-        assert_ok(array_forward_part(op, &part, image, ax));
+        assert_ok(array_forward(op, image, all), array_forward_part(op, &part, image, ax));
         for (int64_t k = 0; k < count; k++) picked[k] = all[lr_selection_lor(bench.fixture.lors, &part, k)];
         assert_same(ax, picked, count);
         assert_true(norm(ax, count) > 0.0 || 4 * count < bench.num_lors);
@@ -186,14 +182,12 @@ static void parts_are_parts(void)
         float *aty = kept_floats(bench.num_voxels), *expected = kept_floats(bench.num_voxels);
         for (int64_t k = 0; k < count; k++) among_zeros[lr_selection_lor(bench.fixture.lors, &part, k)] = values[k];
         memset(aty, -1, (size_t)bench.num_voxels * sizeof(*aty));
-        assert_ok(array_back(op, among_zeros, expected));
-        assert_ok(array_back_part(op, &part, values, aty));
+        assert_ok(array_back(op, among_zeros, expected), array_back_part(op, &part, values, aty));
         assert_same(aty, expected, bench.num_voxels);
         assert_adjoint(ax, values, count, image, aty);
         /* The sensitivity of a part is back_part of ones. */
         for (int64_t k = 0; k < count; k++) values[k] = 1.0f;
-        assert_ok(array_back_part(op, &part, values, expected));
-        assert_ok(array_sensitivity_part(op, &part, aty));
+        assert_ok(array_back_part(op, &part, values, expected), array_sensitivity_part(op, &part, aty));
         assert_same(aty, expected, bench.num_voxels);
         assert_ok(array_sensitivity(op, aty));
         for (int64_t k = 0; k < bench.num_lors; k++) among_zeros[k] = 1.0f;
@@ -220,8 +214,7 @@ static void factors_are_a_diagonal(void)
     assert_true(norm(ax, bench.num_lors) > 0.0);
     assert_same(ax, want, bench.num_lors);
     multiply(data, want);
-    assert_ok(array_back(bench.op, want, sum));
-    assert_ok(array_back(bench.scaled, data, aty));
+    assert_ok(array_back(bench.op, want, sum), array_back(bench.scaled, data, aty));
     assert_same(aty, sum, bench.num_voxels);
     assert_adjoint(ax, data, bench.num_lors, image, aty);
 }
@@ -245,8 +238,7 @@ static void factors_are_kept(void)
     float *first = kept_floats(lors), *again = kept_floats(lors);
     memcpy(copy, list, sizeof(copy));
     bench.source.asked = 0;
-    assert_int_equal(asked_by(NULL, first), lors);
-    assert_int_equal(asked_by(NULL, again), 0);
+    assert_ints(asked_by(NULL, first), lors, asked_by(NULL, again), 0);
     assert_memory_equal(first, again, (size_t)lors * sizeof(*first));
     assert_int_equal(asked_by(&(lr_selection){.lors = list, .num_lors = 3}, first), 3);
     assert_int_equal(asked_by(&(lr_selection){.lors = copy, .num_lors = 3}, again), 0);
@@ -288,13 +280,8 @@ static void test_sensitivity_goes_by_windows(void **state)
     lr_module modules[4];
     for (int m = 0; m < 4; m++) {
         const double x = m % 2 ? 0 : 1 - m, y = m % 2 ? 2 - m : 0;
-        modules[m] = (lr_module){.centre_mm = {60 * x, 60 * y, 0},
-                                 .u = {-y, x, 0},
-                                 .v = {0, 0, 1},
-                                 .crystals = {40, 40},
-                                 .pitch_mm = {2, 2},
-                                 .face_mm = {2, 2},
-                                 .depth_mm = 10};
+        modules[m] = filled(lr_module, .centre_mm = {60 * x, 60 * y, 0}, .u = {-y, x, 0}, .v = {0, 0, 1},
+                            .crystals = {40, 40}, .pitch_mm = {2, 2}, .face_mm = {2, 2}, .depth_mm = 10);
     }
     struct fixture large = {.name = "large",
                             .grid = lr_grid_centred((const int[3]){2, 1, 1}, (const double[3]){7, 2, 2})};
@@ -335,8 +322,7 @@ static void bad_factors_are_named(void)
 static void faults_and_empty_parts(void)
 {
     const int64_t falling[] = {7, 5};
-    const lr_selection bad = {.lors = falling, .num_lors = 2};
-    const lr_selection none = {.lors = falling, .num_lors = 0};
+    const lr_selection bad = {.lors = falling, .num_lors = 2}, none = {.lors = falling, .num_lors = 0};
     const lr_selection one = {.lors = falling + 1, .num_lors = 1};
     float *image = random_floats(bench.num_voxels), values[2] = {1.0f, NAN};
     assert_int_equal(array_forward_part(bench.op, &bad, image, values), LR_USAGE);

@@ -69,18 +69,13 @@ static void a_texture_of_another_context_gets_it(void **state)
     for (int k = 0; k < NUM_WAYS; k++) {
         struct bench *bench = &benches[k];
         const int *size = bench->fixture.grid.size;
-        struct gl_texture *texture = gl_texture_create(bench->ctx, &(struct gl_texture_params){.label = "shared",
-                                                                                               .target = GL_TEXTURE_3D,
-                                                                                               .format = GL_R32F,
-                                                                                               .width = size[0],
-                                                                                               .height = size[1],
-                                                                                               .depth = size[2]});
-        assert_non_null(texture);
+        struct gl_texture *texture = non_null(gl_texture_create(
+            bench->ctx, &filled(struct gl_texture_params, .label = "shared", .target = GL_TEXTURE_3D, .format = GL_R32F,
+                                .width = size[0], .height = size[1], .depth = size[2])));
         lr_vector_texture copy = {.texture = texture->name, .size = {size[0], size[1], size[2]}};
         lr_vector x = make(bench, bench->num_voxels);
         fill(bench, image, bench->num_voxels);
-        const lr_vector host = lr_vector_of_floats(image, x.count);
-        assert_ok(lr_vector_copy(&host, &x));
+        assert_ok(lr_vector_copy(vector_of(image, x.count), &x));
         copy.after = glFenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
         glFlush();
         assert_ok(lr_vector_show(&x, &copy));
@@ -137,14 +132,9 @@ static void reconstruct(struct bench *bench, const lr_lor_data *data, int subset
     struct watch watches[2] = {{.is_there = false}, {.is_there = true, .place = lr_operator_place(bench->op)}};
     const lr_vector counts = lr_lor_data_vector(data);
     for (int k = 0; k < 2; k++) {
-        const lr_osem_params params = {.op = ops[k],
-                                       .data = &counts,
-                                       .data_lors = data->index,
-                                       .iterations = 3,
-                                       .subsets = subsets,
-                                       .iteration = look,
-                                       .user = &watches[k],
-                                       .log = &bench->log.log};
+        const lr_osem_params params =
+            filled(lr_osem_params, .op = ops[k], .data = &counts, .data_lors = data->index, .iterations = 3,
+                   .subsets = subsets, .iteration = look, .user = &watches[k], .log = &bench->log.log);
         assert_ok(array_osem(&params, images[k]));
     }
     /* differences grow from one update to the next */
@@ -152,8 +142,7 @@ static void reconstruct(struct bench *bench, const lr_lor_data *data, int subset
     compare_watches(watches);
     if (data->index == NULL) { /* only sums are copied, of at most 1024 groups, four for each update */
         const int64_t sums = INT64_C(2) * subsets * 4 * 1024 * 6 * (int64_t)sizeof(double);
-        assert_true(watches[1].during.to_device == 0);
-        assert_true(watches[1].during.to_host <= sums);
+        assert_all(watches[1].during.to_device == 0, watches[1].during.to_host <= sums);
         assert_true(watches[1].during.to_host < bench->fixture.lors->count * (int64_t)sizeof(float));
     }
 }
@@ -166,8 +155,7 @@ static void osem_is_the_references(void **state)
         lr_lor_data *data = keep(lr_lor_data_create(bench->fixture.lors, NULL));
         fill(bench, image, bench->num_voxels);
         for (int64_t v = 0; v < bench->num_voxels; v++) image[v] *= v % 7 == 0 ? 4000.0f : 500.0f;
-        assert_ok(array_forward(bench->op, image, data->values));
-        assert_ok(lr_poisson(data->values, data->count, 5, NULL));
+        assert_ok(array_forward(bench->op, image, data->values), lr_poisson(data->values, data->count, 5, NULL));
         reconstruct(bench, data, 1);
         if (ways[k].kind == FIXTURE_RING) reconstruct(bench, data, 3);
         const lr_lor_data *sparse = kept_sparse(data);
@@ -188,13 +176,8 @@ static void reconstruct_within(struct bench *bench, const lr_lor_data *data, int
     assert_int_equal(lr_operator_get_info(op)->max_memory_bytes, bytes);
     watch->place = lr_operator_place(op);
     const lr_vector counts = lr_lor_data_vector(data);
-    const lr_osem_params osem = {.op = op,
-                                 .data = &counts,
-                                 .iterations = 3,
-                                 .subsets = 3,
-                                 .iteration = look,
-                                 .user = watch,
-                                 .log = &bench->log.log};
+    const lr_osem_params osem = filled(lr_osem_params, .op = op, .data = &counts, .iterations = 3, .subsets = 3,
+                                       .iteration = look, .user = watch, .log = &bench->log.log);
     assert_ok(array_osem(&osem, image));
 }
 
@@ -227,8 +210,7 @@ static void osem_heeds_a_limit_of_memory(void **state)
 static void wrong_numbers_are_refused(void **state)
 {
     struct bench *bench = &benches[0];
-    lr_vector x = make(bench, bench->num_voxels);
-    lr_vector y = make(bench, bench->fixture.lors->count);
+    lr_vector x = make(bench, bench->num_voxels), y = make(bench, bench->fixture.lors->count);
     lr_vector one = lr_vector_part(&x, 2, 1), few = lr_vector_part(&y, 0, y.count - 1);
     test_log_init(&bench->log);
     assert_ok(lr_vector_fill(&one, NAN));
@@ -247,8 +229,9 @@ static void an_update_that_overflows_is_refused(void **state)
     for (int64_t v = 0; v < bench->num_voxels; v++) image[v] = 1e38f;
     float *initial = kept_floats(bench->num_voxels);
     memcpy(initial, image, (size_t)bench->num_voxels * sizeof(*initial));
-    const lr_vector counts = lr_lor_data_vector(data), start = lr_vector_of_floats(initial, bench->num_voxels);
-    const lr_osem_params params = {.op = bench->op, .data = &counts, .initial = &start, .log = &bench->log.log};
+    const lr_vector counts = lr_lor_data_vector(data);
+    const lr_osem_params params = {
+        .op = bench->op, .data = &counts, .initial = vector_of(initial, bench->num_voxels), .log = &bench->log.log};
     test_log_init(&bench->log);
     assert_fails(array_osem(&params, image), LR_FAILED, &bench->log, "beyond the largest number");
     assert_true(image[0] == 1e38f);
@@ -262,8 +245,7 @@ static void a_vector_outlives_its_operator(void **state)
     lr_vector_sums sums;
     assert_ok(lr_vector_create(&(lr_vector_params){.place = lr_operator_place(op), .count = 12}, &x));
     lr_operator_destroy(op);
-    assert_ok(lr_vector_fill(&x, 1.5));
-    assert_ok(lr_vector_add_up(&x, NULL, &sums));
+    assert_ok(lr_vector_fill(&x, 1.5), lr_vector_add_up(&x, NULL, &sums));
     assert_true(sums.sum == 18.0);
     lr_vector_destroy(&x);
 }

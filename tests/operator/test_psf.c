@@ -97,8 +97,7 @@ static void check_laws(void)
     float *sensitivity = kept_floats(bench.num_voxels), *data = kept_floats(bench.num_values);
     /* Forward: the plain operator applied to the blurred image. */
     blur(bench.image, bench.blurred);
-    assert_ok(array_forward(bench.op, bench.image, bench.data));
-    assert_ok(array_forward(bench.plain, bench.blurred, data));
+    assert_ok(array_forward(bench.op, bench.image, bench.data), array_forward(bench.plain, bench.blurred, data));
     check_near(bench.data, data, bench.num_values);
     /* Back: the transpose of forward. */
     assert_ok(array_back(bench.op, bench.other, bench.out));
@@ -145,11 +144,9 @@ static void test_direct(void **state)
 {
     static const lr_view views[2] = {{0, 0}, {45, 5}};
     const lr_grid grid = lr_grid_centred((const int[3]){20, 18, 9}, (const double[3]){4, 4, 4});
-    const lr_direct_params params = {.grid = &grid,
-                                     .views = views,
-                                     .num_views = 2,
-                                     .kernel = {.resolution = {.tof_ps = 100, .radial_mm = 6, .axial_mm = 5}},
-                                     .backend = "cpu"};
+    const lr_direct_params params =
+        filled(lr_direct_params, .grid = &grid, .views = views, .num_views = 2,
+               .kernel = {.resolution = {.tof_ps = 100, .radial_mm = 6, .axial_mm = 5}}, .backend = "cpu");
     bench_fill(&grid, lr_direct_create(&params), lr_direct_create(&params));
     check_laws();
 }
@@ -171,16 +168,12 @@ static void test_a_constant_stays(void **state)
     static float ones[COUNT];
     const lr_grid grid = lr_grid_centred((const int[3]){40, 40, 40}, (const double[3]){2, 2, 2});
     static const lr_view view = {30, 0};
-    lr_operator *op = keep(
-        lr_direct_create(&(lr_direct_params){.grid = &grid,
-                                             .views = &view,
-                                             .num_views = 1,
-                                             .kernel = {.resolution = {.tof_ps = 20, .radial_mm = 2, .axial_mm = 2}},
-                                             .backend = "cpu"}));
+    lr_operator *op = keep(lr_direct_create(
+        &filled(lr_direct_params, .grid = &grid, .views = &view, .num_views = 1,
+                .kernel = {.resolution = {.tof_ps = 20, .radial_mm = 2, .axial_mm = 2}}, .backend = "cpu")));
     float *found[2] = {kept_floats(COUNT), kept_floats(COUNT)};
     for (int k = 0; k < COUNT; k++) ones[k] = 1.0f;
-    assert_ok(array_forward(op, ones, found[0]));
-    assert_ok(lr_operator_set_psf(op, (const double[3]){4, 5, 6}));
+    assert_ok(array_forward(op, ones, found[0]), lr_operator_set_psf(op, (const double[3]){4, 5, 6}));
     assert_ok(array_forward(op, ones, found[1]));
     const int middle = 20 + 40 * (20 + 40 * 20);
     assert_close(found[0][middle], found[1][middle], 1e-6);
@@ -189,8 +182,7 @@ static void test_a_constant_stays(void **state)
 
 static void test_what_is_refused(void **state)
 {
-    struct dense_rows rows = {0};
-    const lr_row_sink sink = {dense_rows_take, &rows};
+    const lr_row_sink sink = {dense_rows_take, &(struct dense_rows){0}};
     open_correspondence();
     assert_fails(lr_operator_rows(bench.op, 0, 1, &sink), LR_USAGE, bench.log, "matrix elements cannot be had");
     assert_int_equal(lr_operator_lor_rows(bench.op, NULL, &sink), LR_USAGE);

@@ -56,10 +56,8 @@ static void add_module(struct random_case *random, const struct placing *at)
 {
     const double c = cos(at->angle), s = sin(at->angle);
     lr_module *module = &random->modules[random->num_modules++];
-    *module = (lr_module){.centre_mm = {at->radius_mm * c, at->radius_mm * s, at->z_mm},
-                          .u = {-s, c, 0.0},
-                          .v = {0.0, 0.0, 1.0},
-                          .depth_mm = 0.05 * at->radius_mm};
+    *module = filled(lr_module, .centre_mm = {at->radius_mm * c, at->radius_mm * s, at->z_mm}, .u = {-s, c, 0.0},
+                     .v = {0.0, 0.0, 1.0}, .depth_mm = 0.05 * at->radius_mm);
     for (int k = 0; k < 2; k++) {
         module->crystals[k] = at->crystals[k];
         module->pitch_mm[k] = at->width_mm[k] / at->crystals[k];
@@ -162,8 +160,7 @@ static void check(const struct fixture *fixture, const struct random_case *rando
     const int *size = fixture->grid.size, *crystals = random->modules[0].crystals;
     for (int k = 0; k < 3; k++) {
         if (!(apart[k] < agreement[mode])) {
-            fail_msg("%s, %d modules of %d x %d crystals, radius %g mm, %s%s, %d x %d x %d voxels: "
-                     "values %.1e, single "
+            fail_msg("%s, %d modules of %d x %d crystals, radius %g mm, %s%s, %d x %d x %d voxels: values %.1e, single "
                      "LORs %.1e, sensitivity %.1e apart",
                      mode == LR_MODE_EXACT ? "exact" : "sampled", random->num_modules, crystals[0], crystals[1],
                      random->radius_mm, random->is_tilted ? "tilted" : "upright",

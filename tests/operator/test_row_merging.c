@@ -38,8 +38,7 @@ static lr_status take(void *user, const lr_row *row)
     received->end = realloc(received->end, (size_t)(received->num_rows + 1) * sizeof(*received->end));
     assert_true(received->end && (row->count == 0 || (received->lor && received->probability)));
     for (int64_t k = 0; k < row->count; k++) {
-        assert_true(k == 0 || row->lor[k] > row->lor[k - 1]);
-        assert_true(row->probability[k] > 0.0);
+        assert_all(k == 0 || row->lor[k] > row->lor[k - 1], row->probability[k] > 0.0);
         received->lor[received->num_elements] = row->lor[k];
         received->probability[received->num_elements++] = row->probability[k];
     }
@@ -122,8 +121,7 @@ static void check(const struct fixture *fixture, const int samples[3])
     struct received in_parts = run(fixture, &way);
     print_message("%s, %d samples: %lld elements\n", fixture->name, samples[0] * samples[1] * samples[2],
                   (long long)by_host.num_elements);
-    assert_true(by_host.num_elements > 100);
-    assert_true(by_device.num_blocks == 0 && again.num_blocks > 0);
+    assert_all(by_host.num_elements > 100, by_device.num_blocks == 0 && again.num_blocks > 0);
     assert_same(&by_device, &by_host, rounding);
     assert_same(&again, &by_device, 0.0);
     assert_same(&in_parts, &by_device, rounding);

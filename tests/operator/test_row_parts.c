@@ -30,8 +30,7 @@ static lr_status take(void *user, const lr_row *row)
     bench.next = row->row + 1;
     bench.num_rows++;
     for (int64_t k = 0; k < row->count; k++) {
-        const int64_t voxel = bench.by_lor ? row->lor[k] : row->row;
-        const int64_t lor = bench.by_lor ? row->row : row->lor[k];
+        const int64_t voxel = bench.by_lor ? row->lor[k] : row->row, lor = bench.by_lor ? row->row : row->lor[k];
         assert_true(k == 0 || row->lor[k] > row->lor[k - 1]);
         assert_true(voxel >= 0 && voxel < bench.num_voxels && lor >= 0 && lor < bench.num_lors);
         assert_true(row->probability[k] > 0.0);
@@ -120,12 +119,10 @@ static void assert_counts(const lr_row_choice *choice)
 
 static void check_choices(const struct lists *lists)
 {
-    const lr_selection parts[4] = {
-        {0},
-        {.pairs = lists->pairs, .num_pairs = lists->num_pairs},
-        {.lors = lists->lors, .num_lors = lists->num_lors},
-        {.pairs = lists->pairs, .num_pairs = 0},
-    };
+    const lr_selection parts[4] = {{0},
+                                   {.pairs = lists->pairs, .num_pairs = lists->num_pairs},
+                                   {.lors = lists->lors, .num_lors = lists->num_lors},
+                                   {.pairs = lists->pairs, .num_pairs = 0}};
     for (int k = 0; k < 4; k++) {
         lr_row_choice choice = {.end = bench.num_voxels, .part = &parts[k]};
         lr_row_sink sink = sink_of(false);
@@ -174,24 +171,19 @@ static void test_faults(void **state)
     lr_row_sink sink = sink_of(false);
     const int64_t falling[2] = {3, 3}, beyond[1] = {bench.num_voxels};
     const lr_selection bad = {.lors = falling, .num_lors = 2};
-    const lr_row_choice choices[4] = {
-        {.end = bench.num_voxels + 1},
-        {.voxels = falling, .num_voxels = 2},
-        {.voxels = beyond, .num_voxels = 1},
-        {.end = 1, .part = &bad},
-    };
+    const lr_row_choice choices[4] = {{.end = bench.num_voxels + 1},
+                                      {.voxels = falling, .num_voxels = 2},
+                                      {.voxels = beyond, .num_voxels = 1},
+                                      {.end = 1, .part = &bad}};
     for (int k = 0; k < 4; k++) {
         test_log_init(bench.log);
-        assert_int_equal(lr_operator_rows_part(bench.op, &choices[k], &sink), LR_USAGE);
-        assert_int_equal(bench.log->status, LR_USAGE);
+        assert_ints(lr_operator_rows_part(bench.op, &choices[k], &sink), LR_USAGE, bench.log->status, LR_USAGE);
     }
     assert_int_equal(lr_operator_lor_rows(bench.op, &bad, &sink), LR_USAGE);
-    assert_int_equal(lr_operator_lor_rows(bench.op, NULL, NULL), LR_USAGE);
-    assert_int_equal(bench.num_rows, 0);
+    assert_ints(lr_operator_lor_rows(bench.op, NULL, NULL), LR_USAGE, bench.num_rows, 0);
     sink = sink_of(true);
     bench.stop_after = 3;
-    assert_int_equal(lr_operator_lor_rows(bench.op, NULL, &sink), LR_BAD_INPUT);
-    assert_int_equal(bench.num_rows, 3);
+    assert_ints(lr_operator_lor_rows(bench.op, NULL, &sink), LR_BAD_INPUT, bench.num_rows, 3);
 }
 
 backend_main("cpu", CASE(test_parts), CASE(test_faults))

@@ -36,8 +36,7 @@ static struct scene *open_scene(void)
                              .depth_mm = 10}};
     modules[1] = modules[0];
     modules[1].centre_mm[1] = -100;
-    scene->lors =
-        keep(lr_lors_create(keep(lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 2})), NULL));
+    scene->lors = lors_from(lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 2}));
     for (int n = 0; n < num_pixels; n++) {
         const int x = n % side, y = n / side, crystal = y / rays * crystals + x / rays;
         const int other = secondary_of(crystal, x % rays == rays - 1);
@@ -65,13 +64,8 @@ static lr_row row_of(const struct scene *scene, const double *values)
 static lr_comparison_params params_of(const struct scene *scene, const lr_row *exact, const lr_row *sampled,
                                       const int *list)
 {
-    return (lr_comparison_params){.pixels = scene->pixels,
-                                  .pixel_rays = rays,
-                                  .lors = scene->lors,
-                                  .exact = exact,
-                                  .sampled = sampled,
-                                  .rays = list,
-                                  .num_sampled = 1};
+    return filled(lr_comparison_params, .pixels = scene->pixels, .pixel_rays = rays, .lors = scene->lors,
+                  .exact = exact, .sampled = sampled, .rays = list, .num_sampled = 1);
 }
 
 /* Difference between the numbers of pixels of a colour in two pictures of the same size; parts in both, such as
@@ -164,10 +158,8 @@ static void test_refusals(void **state)
     for (int n = 0; n < 6; n++) {
         struct test_log log = TEST_LOG(log);
         bad[n].log = &log.log;
-        assert_null(lr_picture_comparison(&bad[n]));
-        assert_true(log.status == LR_USAGE && strlen(log.error) > 20);
+        assert_all(lr_picture_comparison(&bad[n]) == NULL, log.status == LR_USAGE && strlen(log.error) > 20);
     }
 }
 
-test_main("picture_comparison", CASE(test_missed_element), CASE(test_no_difference), CASE(test_rows),
-          CASE(test_refusals))
+test_main("picture_comparison", EACH(CASE, test_missed_element, test_no_difference, test_rows, test_refusals))

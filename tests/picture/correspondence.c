@@ -41,15 +41,13 @@ static void test_crystals(void **state)
     const lr_scanner *scanner = make_scene(pixels);
     const lr_correspondence_params params = {.pixels = &pixels[0][0], .scanner = scanner, .rays = rays, .zoom = 2};
     lr_picture *picture = keep_picture(lr_picture_correspondence(&params));
-    assert_int_equal(picture->size[0], 2 * columns);
-    assert_int_equal(picture->size[1], 2 * rows);
+    assert_ints(picture->size[0], 2 * columns, picture->size[1], 2 * rows);
     for (int y = 0; y < 2 * rows; y++) {
         for (int x = 0; x < 2 * columns; x++) {
             const lr_pixel *pixel = &pixels[rows - 1 - y / 2][x / 2];
             const uint8_t *rgb = picture->rgb + 3 * (y * 2 * columns + x);
             assert_int_equal(rgb[0], lround(255.0 * ((double)pixel->r + 1.0) / 5.0));
-            assert_int_equal(rgb[1], lround(255.0 * ((double)pixel->s + 1.0) / 10.0));
-            assert_int_equal(rgb[2], 0);
+            assert_ints(rgb[1], lround(255.0 * ((double)pixel->s + 1.0) / 10.0), rgb[2], 0);
         }
     }
 }
@@ -59,9 +57,8 @@ static void test_weights(void **state)
 {
     lr_pixel pixels[rows][columns];
     const lr_scanner *scanner = make_scene(pixels);
-    const lr_correspondence_params params = {
-        .pixels = &pixels[0][0], .scanner = scanner, .rays = rays, .zoom = 1, .view = LR_VIEW_WEIGHTS};
-    lr_picture *picture = keep_picture(lr_picture_correspondence(&params));
+    lr_picture *picture = keep_picture(lr_picture_correspondence(&(lr_correspondence_params){
+        .pixels = &pixels[0][0], .scanner = scanner, .rays = rays, .zoom = 1, .view = LR_VIEW_WEIGHTS}));
     const uint8_t *top_right = picture->rgb + 3 * (columns - 1);
     const uint8_t *bottom_left = picture->rgb + 3 * (columns * (rows - 1));
     const lr_colour last = lr_colour_of(LR_COLOURS_PERCEPTUAL, 1.0);

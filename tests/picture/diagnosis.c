@@ -29,8 +29,7 @@ static int count_red(const lr_picture *picture, double centre[2])
 static lr_picture *draw(lr_scanner_draft *draft, const lr_grid *grid, int *suspects)
 {
     struct test_log log = TEST_LOG(log);
-    lr_diagnosis *diagnosis = lr_scanner_examine(draft, grid, &log.log);
-    assert_non_null(diagnosis);
+    lr_diagnosis *diagnosis = non_null(lr_scanner_examine(draft, grid, &log.log));
     *suspects = diagnosis->num_suspects;
     const lr_diagnosis_params params = {.draft = draft, .diagnosis = diagnosis, .grid = grid, .log = &log.log};
     lr_picture *picture = lr_picture_diagnosis(&params);
@@ -46,8 +45,7 @@ static void a_sound_scanner_has_no_red(void **state)
         int suspects;
         double centre[2];
         lr_picture *picture = draw(draft, NULL, &suspects);
-        assert_int_equal(suspects, 0);
-        assert_int_equal(count_red(picture, centre), 0);
+        assert_ints(suspects, 0, count_red(picture, centre), 0);
         lr_scanner_draft_destroy(draft);
     }
 }
@@ -65,8 +63,7 @@ static void what_is_suspected_is_red(void **state)
     double centre[2];
     lr_picture *picture = draw(draft, &grid, &suspects);
     assert_int_equal(suspects, 1);
-    assert_true(count_red(picture, centre) > 50);
-    assert_true(centre[0] > 0.75 * picture->size[0] / 2);
+    assert_all(count_red(picture, centre) > 50, centre[0] > 0.75 * picture->size[0] / 2);
     assert_true(fabs(centre[1] - VIEW_BOTTOM / 2.0) < 60);
     lr_scanner_draft_destroy(draft);
 }

@@ -18,8 +18,7 @@ static void test_create(void **state)
     assert_null(lr_picture_create((int[2]){0, 5}, &log.log));
     assert_int_equal(log.status, LR_USAGE);
     assert_null(lr_picture_create((int[2]){5, 65537}, &log.log));
-    lr_picture *picture = make(3, 2);
-    assert_int_equal(count_pixels(picture, black), 6);
+    assert_int_equal(count_pixels(make(3, 2), black), 6);
     lr_picture_destroy(NULL);
 }
 
@@ -84,8 +83,7 @@ static void test_perceptual_map(void **state)
     const double last = lightness(lr_colour_of(LR_COLOURS_PERCEPTUAL, 1.0));
     assert_true(first < 0.25 && last > 0.9);
     for (int n = 0; n <= 200; n++) {
-        const double t = n / 200.0;
-        const double line = first + t * (last - first);
+        const double t = n / 200.0, line = first + t * (last - first);
         assert_true(fabs(lightness(lr_colour_of(LR_COLOURS_PERCEPTUAL, t)) - line) < 0.006);
     }
 }
@@ -126,11 +124,9 @@ static void test_map(void **state)
     for (int n = 0; n < 4; n++) {
         const bool turned = n & 1, on_top = n & 2; /* columns of the array along x, or its rows */
         const int size[2] = {turned ? 2 : 3, turned ? 3 : 2};
-        lr_map_params params = {.values = &values[0][0],
-                                .size = {size[0], size[1]},
-                                .first_row_on_top = on_top,
-                                .drawn_size = {2 * size[0], 3 * size[1]},
-                                .not_a_number = {255, 0, 0}};
+        lr_map_params params =
+            filled(lr_map_params, .values = &values[0][0], .size = {size[0], size[1]}, .first_row_on_top = on_top,
+                   .drawn_size = {2 * size[0], 3 * size[1]}, .not_a_number = {255, 0, 0});
         if (turned) {
             params.stride[0] = 3;
             params.stride[1] = 1;
@@ -154,12 +150,9 @@ static void test_map_ranges(void **state)
     const float values[3] = {INFINITY, -INFINITY, NAN}, far[2] = {-100.0f, 100.0f};
     lr_picture *picture = make(3, 1);
     lr_picture_map(picture, (int[2]){0, 0}, &(lr_map_params){.values = values, .size = {3, 1}});
-    assert_true(is_colour(picture, 0, 0, white));
-    assert_true(is_colour(picture, 1, 0, black));
-    const lr_map_params clipped = {.values = far, .size = {2, 1}, .low = 1.0, .high = 2.0};
-    lr_picture_map(picture, (int[2]){0, 0}, &clipped);
-    assert_true(is_colour(picture, 0, 0, black));
-    assert_true(is_colour(picture, 1, 0, white));
+    assert_all(is_colour(picture, 0, 0, white), is_colour(picture, 1, 0, black));
+    lr_picture_map(picture, (int[2]){0, 0}, &(lr_map_params){.values = far, .size = {2, 1}, .low = 1.0, .high = 2.0});
+    assert_all(is_colour(picture, 0, 0, black), is_colour(picture, 1, 0, white));
 }
 
 /* A slice shows the plane of voxels nearest to a position, with +y or +z pointing up. */
@@ -172,15 +165,11 @@ static void test_slices(void **state)
     for (int plane = 0; plane < 3; plane++) {
         const int across = axes[plane][0], up = axes[plane][1], normal = axes[plane][2];
         for (int slice = 0; slice < grid.size[normal]; slice++) {
-            const lr_slice_params params = {.image = image,
-                                            .plane = (lr_plane)plane,
-                                            .position_mm = grid.origin_mm[normal] + 2.0 * slice + 0.9,
-                                            .pixels_per_mm = 0.5,
-                                            .low = -0.5,
-                                            .high = 254.5};
+            const lr_slice_params params = filled(lr_slice_params, .image = image, .plane = (lr_plane)plane,
+                                                  .position_mm = grid.origin_mm[normal] + 2.0 * slice + 0.9,
+                                                  .pixels_per_mm = 0.5, .low = -0.5, .high = 254.5);
             lr_picture *picture = keep_picture(lr_picture_slice(&params));
-            assert_int_equal(picture->size[0], grid.size[across]);
-            assert_int_equal(picture->size[1], grid.size[up]);
+            assert_ints(picture->size[0], grid.size[across], picture->size[1], grid.size[up]);
             for (int b = 0; b < grid.size[up]; b++) {
                 for (int a = 0; a < grid.size[across]; a++) {
                     const int row = a * strides[across] + b * strides[up] + slice * strides[normal];
@@ -191,8 +180,7 @@ static void test_slices(void **state)
         }
     }
     lr_picture *usual = keep_picture(lr_picture_slice(&(lr_slice_params){.image = image}));
-    assert_int_equal(usual->size[0], 3 * 64);
-    assert_int_equal(usual->size[1], 4 * 64);
+    assert_ints(usual->size[0], 3 * 64, usual->size[1], 4 * 64);
 }
 
 /* The scale bar's length in pixels corresponds to its label, which is 1, 2 or 5 times a power of ten. */
@@ -231,8 +219,8 @@ static void test_mosaic(void **state)
         assert_int_equal(count_pixels(keep_picture(lr_picture_mosaic(&params)), red), area);
     }
     /* A subtitle is broken into lines: the page grows by their height, and in width by less than the text's width. */
-    static const char words[] = "words that tell what made it, and why nothing else did, at such a "
-                                "length that two lines or more are needed for them";
+    static const char words[] = "words that tell what made it, and why nothing else did, at such a length that two "
+                                "lines or more are needed for them";
     lr_mosaic_params params = {.tiles = list, .num_tiles = 1, .title = "all"};
     lr_picture *plain = keep_picture(lr_picture_mosaic(&params));
     params.subtitle = words;

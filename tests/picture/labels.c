@@ -59,12 +59,11 @@ static void test_axes(void **state)
     uint64_t seed = test_seed();
     for (int n = 0; n < 200; n++) {
         const double low = 400.0 * (test_random(&seed) - 0.5), span = 300.0 * test_random(&seed);
-        const struct lr_axes axes = {
-            .size = {1 + (int)(400.0 * test_random(&seed)), 1 + (int)(400.0 * test_random(&seed))},
-            .across = {low, low + span, "x (mm)", n % 3 == 0},
-            .up = {-span, span, "z (mm)", n % 5 == 0},
-            .text_px = n & 1 ? 16 : 0};
-        check_axes(&axes);
+        check_axes(
+            &(struct lr_axes){.size = {1 + (int)(400.0 * test_random(&seed)), 1 + (int)(400.0 * test_random(&seed))},
+                              .across = {low, low + span, "x (mm)", n % 3 == 0},
+                              .up = {-span, span, "z (mm)", n % 5 == 0},
+                              .text_px = n & 1 ? 16 : 0});
     }
 }
 
@@ -74,11 +73,8 @@ static void test_places(void **state)
 {
     const struct lr_axes axes = {
         .corner = {10, 20}, .size = {100, 50}, .across = {-5, 5, NULL, false}, .up = {0, 1, NULL, false}};
-    assert_int_equal(lr_axes_x(&axes, -5.0), 10);
-    assert_int_equal(lr_axes_x(&axes, 0.0), 60);
-    assert_int_equal(lr_axes_x(&axes, 5.0), 110);
-    assert_int_equal(lr_axes_y(&axes, 0.0), 70);
-    assert_int_equal(lr_axes_y(&axes, 1.0), 20);
+    assert_ints(lr_axes_x(&axes, -5.0), 10, lr_axes_x(&axes, 0.0), 60, lr_axes_x(&axes, 5.0), 110);
+    assert_ints(lr_axes_y(&axes, 0.0), 70, lr_axes_y(&axes, 1.0), 20);
 }
 
 /* --- bars --- */
@@ -88,11 +84,8 @@ static void test_bars(void **state)
     static const double ranges[][2] = {{0, 1}, {0, 3.7e-6}, {-20, 20}, {0, 123456}, {5, 5}, {0, 1e9}};
     for (size_t n = 0; n < sizeof(ranges) / sizeof(ranges[0]); n++) {
         for (int k = 0; k < 2; k++) {
-            const lr_bar_params bar = {.size = {0, 160},
-                                       .low = ranges[n][0],
-                                       .high = ranges[n][1],
-                                       .colours = LR_COLOURS_PERCEPTUAL,
-                                       .unit = k == 1 ? "emissions" : NULL};
+            const lr_bar_params bar = filled(lr_bar_params, .size = {0, 160}, .low = ranges[n][0], .high = ranges[n][1],
+                                             .colours = LR_COLOURS_PERCEPTUAL, .unit = k == 1 ? "emissions" : NULL);
             const int width = lr_picture_bar_width(&bar);
             lr_picture *page = make_page((int[2]){width, 160});
             lr_picture_bar(page, (int[2]){room, room}, &bar);
@@ -129,8 +122,7 @@ static void check_labelled(const lr_picture *plain, const lr_picture *labelled)
 {
     int corner[2] = {0, 0};
     assert_true(find(plain, labelled, corner));
-    const int right = corner[0] + plain->size[0], bottom = corner[1] + plain->size[1];
-    const int *size = labelled->size;
+    const int right = corner[0] + plain->size[0], bottom = corner[1] + plain->size[1], *size = labelled->size;
     assert_true(count_ink(labelled, (int[2]){0, 0}, (int[2]){corner[0] - 6, size[1]}) > 40);
     assert_true(count_ink(labelled, (int[2]){0, bottom + 6}, (int[2]){right, size[1]}) > 40);
     assert_true(count_ink(labelled, (int[2]){right + 8, 0}, size) > 100);
@@ -167,11 +159,9 @@ static void test_correspondences(void **state)
             .module = 1, .r = (float)(n % 9), .s = (float)(n / side / 2), .weight = 1e-5f * (float)(1 + n % 7)};
     }
     for (int view = 0; view < 2; view++) {
-        lr_correspondence_params params = {.pixels = pixels,
-                                           .scanner = scanner,
-                                           .rays = rays,
-                                           .view = (lr_correspondence_view)view,
-                                           .crystal_grid = true};
+        lr_correspondence_params params =
+            filled(lr_correspondence_params, .pixels = pixels, .scanner = scanner, .rays = rays,
+                   .view = (lr_correspondence_view)view, .crystal_grid = true);
         lr_picture *plain = keep_picture(lr_picture_correspondence(&params));
         params.labelled = true;
         check_labelled(plain, keep_picture(lr_picture_correspondence(&params)));
@@ -183,17 +173,12 @@ static void test_tiny(void **state)
 {
     lr_image *image = make_image((int[3]){1, 1, 1});
     for (int plane = 0; plane < 3; plane++) {
-        const lr_slice_params params = {.image = image,
-                                        .plane = (lr_plane)plane,
-                                        .pixels_per_mm = 0.5,
-                                        .axes = true,
-                                        .scale_bar = true,
-                                        .colour_bar = true,
-                                        .unit = "counts per emission and nanosecond"};
+        const lr_slice_params params =
+            filled(lr_slice_params, .image = image, .plane = (lr_plane)plane, .pixels_per_mm = 0.5, .axes = true,
+                   .scale_bar = true, .colour_bar = true, .unit = "counts per emission and nanosecond");
         lr_picture *picture = keep_picture(lr_picture_slice(&params));
         const lr_text_style style = {.size_px = 12};
-        assert_true(picture->size[1] > lr_picture_text_width(params.unit, &style));
-        assert_true(count_all(picture) > 300);
+        assert_all(picture->size[1] > lr_picture_text_width(params.unit, &style), count_all(picture) > 300);
     }
 }
 

@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Pictures that are destroyed when a test ends, and what is on them. */
-#ifndef LR_TESTS_PICTURE_PICTURES_H
-#define LR_TESTS_PICTURE_PICTURES_H
+#pragma once
 
 #include "cases.h"
 
@@ -45,5 +44,3 @@ static inline int count_pixels(const lr_picture *picture, lr_colour colour)
         count += is_colour(picture, n % picture->size[0], n / picture->size[0], colour);
     return count;
 }
-
-#endif

@@ -56,8 +56,7 @@ static void test_letters(void **state)
         int low[2], high[2];
         lr_picture *picture = write(text, &style, 100);
         const int ink = count_ink(picture, low, high), width = lr_picture_text_width(text, &style);
-        assert_true((letter == ' ') == (ink == 0));
-        assert_true(width >= 3 && width <= 13 + 1);
+        assert_all((letter == ' ') == (ink == 0), width >= 3 && width <= 13 + 1);
         if (ink > 0) {
             assert_true(low[0] >= border - 2 && high[0] <= border + width + 1);
             assert_true(low[1] >= border && high[1] < border + height);
@@ -66,8 +65,7 @@ static void test_letters(void **state)
             assert_false(look_alike(text, (const char[2]){(char)before, '\0'}));
     }
     int low[2], high[2], full = 0;
-    const lr_text_style red = {.colour = {200, 20, 30}};
-    lr_picture *picture = write("HELT", &red, 100);
+    lr_picture *picture = write("HELT", &(lr_text_style){.colour = {200, 20, 30}}, 100);
     assert_true(count_ink(picture, low, high) > 40);
     for (int n = 0; n < 100 * 3 * border; n++) {
         const uint8_t *rgb = picture->rgb + 3 * n;
@@ -82,8 +80,7 @@ static void test_sizes(void **state)
     const char text[] = "Resolution 4.5 mm";
     const lr_text_style usual = {.size_px = 0}, same = {.size_px = 13}, twice = {.size_px = 26}, bold = {.bold = true};
     const int width = lr_picture_text_width(text, &usual);
-    assert_int_equal(lr_picture_text_width("", &usual), 0);
-    assert_int_equal(lr_picture_text_width(text, &same), width);
+    assert_ints(lr_picture_text_width("", &usual), 0, lr_picture_text_width(text, &same), width);
     assert_close(lr_picture_text_width(text, &twice), 2.0 * width, 0.1);
     assert_close(lr_picture_text_height(&twice), 2.0 * lr_picture_text_height(&usual), 0.1);
     assert_true(lr_picture_text_width(text, &bold) > width);
@@ -106,8 +103,7 @@ static void test_upwards(void **state)
     for (int y = 0; y < flat->size[1]; y++) {
         for (int x = 0; x < flat->size[0]; x++) {
             const uint8_t *a = flat->rgb + 3 * (y * flat->size[0] + x);
-            const uint8_t *b = turned->rgb + 3 * ((flat->size[0] - 1 - x) * turned->size[0] + y);
-            assert_memory_equal(a, b, 3);
+            assert_memory_equal(a, turned->rgb + 3 * ((flat->size[0] - 1 - x) * turned->size[0] + y), 3);
         }
     }
 }
@@ -132,8 +128,7 @@ static void test_hostile_bytes(void **state)
         {"a\xb5z", "a?z"},         {"\xc3", "?"},        {"\xc0\xaf", "??"},
         {"\xed\xa0\x80", "???"},   {"\xff\xfe", "??"},   {"\xf4\x90\x80\x80", "????"},
         {"a\033[31mb", "a [31mb"}, {"a\nb\tc", "a b c"}, {"a\x7f\x01z", "a  z"},
-        {"a\xc2\x85z", "a  z"},    {"\r\n\a\b", "    "},
-    };
+        {"a\xc2\x85z", "a  z"},    {"\r\n\a\b", "    "}};
     for (size_t n = 0; n < sizeof(pairs) / sizeof(pairs[0]); n++) assert_true(look_alike(pairs[n][0], pairs[n][1]));
 }
 
@@ -167,8 +162,7 @@ static void test_long_names(void **state)
     int low[2], high[2];
     for (int room = 20; room < 300; room += 31) {
         const lr_text_style free = {.size_px = 0}, limited = {.most_px = room};
-        lr_picture *ends = write(name, &free, border + room);
-        lr_picture *told = write(name, &limited, 800);
+        lr_picture *ends = write(name, &free, border + room), *told = write(name, &limited, 800);
         assert_true(count_ink(ends, low, high) > 0 && is_shortened(ends, name, &free));
         assert_true(count_ink(told, low, high) > 0 && is_shortened(told, name, &limited));
         assert_true(high[0] < border + room && high[0] >= border + room - 26);
@@ -235,6 +229,5 @@ static void test_threads(void **state)
     for (int n = 0; n <= count; n++) assert_memory_equal(pictures[n]->rgb, pictures[count]->rgb, 200 * 90 * 3);
 }
 
-test_main("text in pictures", CASE(test_letters), CASE(test_sizes), CASE(test_upwards), CASE(test_utf8),
-          CASE(test_hostile_bytes), CASE(test_long_names), CASE(test_no_room), CASE(test_random_bytes),
-          CASE(test_threads))
+test_main("text in pictures", EACH(CASE, test_letters, test_sizes, test_upwards, test_utf8, test_hostile_bytes,
+                                   test_long_names, test_no_room, test_random_bytes, test_threads))

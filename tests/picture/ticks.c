@@ -24,8 +24,7 @@ static int count_larger(const struct lr_ticks *ticks, double low, double high)
 static void check(double low, double high, int most)
 {
     const struct lr_ticks ticks = lr_ticks_choose(low, high, most);
-    assert_true(ticks.count >= 2);
-    assert_true(ticks.count <= most || count_larger(&ticks, low, high) < 2);
+    assert_all(ticks.count >= 2, ticks.count <= most || count_larger(&ticks, low, high) < 2);
     assert_true(is_round(ticks.step));
     const double slack = 1e-6 * ticks.step;
     for (int n = 0; n < ticks.count; n++) {
@@ -91,8 +90,7 @@ static void test_no_range(void **state)
     for (size_t n = 0; n < sizeof(ends) / sizeof(ends[0]); n++) {
         const struct lr_ticks ticks = lr_ticks_choose(ends[n][0], ends[n][1], 5);
         assert_int_equal(ticks.count, 1);
-        assert_true(strlen(lr_tick_label(&ticks, 0).text) > 0);
-        assert_true(strlen(lr_tick_label(&ticks, 0).text) < 20);
+        assert_all(strlen(lr_tick_label(&ticks, 0).text) > 0, strlen(lr_tick_label(&ticks, 0).text) < 20);
     }
     const struct lr_ticks five = lr_ticks_choose(5.0, 5.0, 5);
     assert_close(strtod(lr_tick_label(&five, 0).text, NULL), 5.0, 1e-12);

@@ -3,8 +3,7 @@
  *
  * A small ring with the data of a phantom, with Poisson counts, factors and an additive term where they are wanted, and
  * its matrix in double, for tests of update rules. Each test includes it once. */
-#ifndef LR_TESTS_RECON_RING_H
-#define LR_TESTS_RECON_RING_H
+#pragma once
 
 #include "cases.h"
 
@@ -78,6 +77,12 @@ static inline void session_without_noise(struct fixture fixture, lr_store store)
     assert_ok(array_forward(s.op, s.phantom, s.data->values));
 }
 
+static inline int set_up_stored(void **state)
+{
+    session_without_noise(kept_fixture(FIXTURE_RING), LR_STORE_YES);
+    return 0;
+}
+
 static inline void session_init(const char *backend)
 {
     uint64_t random = 5;
@@ -108,15 +113,11 @@ static inline void give_data(lr_recon_params *params, bool is_sparse)
 
 static inline lr_status reconstruct(const lr_recon_params *params, float *image)
 {
-    lr_vector x = lr_vector_of_floats(image, NUM_VOXELS);
-    return lr_recon(params, &x);
+    return lr_recon(params, vector_of(image, NUM_VOXELS));
 }
 
-/* Largest difference divided by the largest value. */
-static inline double difference(const float *image, const double *expected)
-{
-    return worst_apart(image, expected, NUM_VOXELS);
-}
+/* Largest difference of two images divided by the largest value of the second. */
+#define difference(image, expected) worst_apart(image, expected, NUM_VOXELS)
 
 static inline void widen(const float *image, double *wide)
 {
@@ -134,5 +135,3 @@ static inline struct matrix read_matrix(void)
 {
     return (struct matrix){s.data->count, kept_rows(s.op, 0, NUM_VOXELS)};
 }
-
-#endif

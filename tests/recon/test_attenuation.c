@@ -96,8 +96,7 @@ static float *project(const struct fixture *fixture, const lr_operator_params *p
 {
     lr_operator *op = keep(lr_operator_create(params));
     const int64_t num_voxels = lr_grid_num_voxels(&fixture->grid);
-    float *image = kept_floats(num_voxels);
-    float *data = kept_floats(fixture->lors->count);
+    float *image = kept_floats(num_voxels), *data = kept_floats(fixture->lors->count);
     for (int64_t v = 0; v < num_voxels; v++) image[v] = 1.0f;
     assert_ok(array_forward(op, image, data));
     return data;
@@ -113,8 +112,8 @@ struct findings {
 
 static void compare(const struct fixture *fixture, const lr_image *mu, lr_mode mode, struct findings *found)
 {
-    lr_attenuation *attenuation = lr_attenuation_create(&(lr_attenuation_params){.lors = fixture->lors, .mu = mu});
-    assert_non_null(attenuation);
+    lr_attenuation *attenuation =
+        keep(lr_attenuation_create(&(lr_attenuation_params){.lors = fixture->lors, .mu = mu}));
     const lr_lor_source factors = lr_attenuation_source(attenuation);
     lr_operator_params params = fixture_params(fixture, "cpu", NULL);
     params.mode = mode;
@@ -127,8 +126,7 @@ static void compare(const struct fixture *fixture, const lr_image *mu, lr_mode m
     for (int64_t l = 0; l < fixture->lors->count; l++) {
         assert_true((by_factor[l] > 0.0f) == (by_line[l] > 0.0f));
         if (by_factor[l] == 0.0f) continue;
-        const double ratio = fabs(log((double)by_line[l] / by_factor[l]));
-        const double bound = bound_of(fixture->lors, mu, l);
+        const double ratio = fabs(log((double)by_line[l] / by_factor[l])), bound = bound_of(fixture->lors, mu, l);
         if (!(ratio <= bound + 1e-6)) /* 1e-6: rounding of floats */
             fail_msg("%s, LOR %lld: ln of the ratio %.4g, bound %.4g", fixture->name, (long long)l, ratio, bound);
         found->worst = fmax(found->worst, ratio);
@@ -139,7 +137,6 @@ static void compare(const struct fixture *fixture, const lr_image *mu, lr_mode m
         found->difference += ratio;
         found->count++;
     }
-    lr_attenuation_destroy(attenuation);
 }
 
 /* The bound must not be too loose: for each kind of map some LOR reaches a twentieth of its bound, and the mean
@@ -153,14 +150,12 @@ static void check(bool is_smooth)
             const struct fixture fixture = kept_fixture((enum fixture_kind)kind);
             compare(&fixture, mu, (lr_mode)mode, &found);
         }
-        print_message("%s map, %s mode, %d LORs: ln of ratio %.4f in the mean and %.4f at most, "
-                      "bound %.4f in the mean, %.2f of a bound reached; relative L2 %.2g\n",
+        print_message("%s map, %s mode, %d LORs: ln of ratio %.4f in the mean and %.4f at most, bound %.4f in the "
+                      "mean, %.2f of a bound reached; relative L2 %.2g\n",
                       is_smooth ? "smooth" : "sharp", mode == LR_MODE_EXACT ? "exact" : "sampled", found.count,
                       found.difference / found.count, found.worst, found.bounds / found.count, found.of_bound,
                       sqrt(found.difference2 / found.size2));
-        assert_true(found.count > 1000);
-        assert_true(found.of_bound > 0.05);
-        assert_true(found.bounds / found.count < 0.3);
+        assert_all(found.count > 1000, found.of_bound > 0.05, found.bounds / found.count < 0.3);
     }
 }
 

@@ -31,15 +31,11 @@ static void make_ring(struct made *made, const int size[2], double radius_mm, do
     made->num_modules = size[0];
     made->disc_mm = 30.0;
     for (int m = 0; m < size[0]; m++) {
-        const double at = 2.0 * 3.14159265358979323846 * m / size[0];
-        const double tilt = m % 2 ? -lean : lean;
-        made->modules[m] = (lr_module){.centre_mm = {radius_mm * cos(at), radius_mm * sin(at), 0.0},
-                                       .u = {-sin(at), cos(at), 0.0},
-                                       .v = {sin(tilt) * cos(at), sin(tilt) * sin(at), cos(tilt)},
-                                       .crystals = {size[1], 2},
-                                       .pitch_mm = {4.0, 8.0},
-                                       .face_mm = {4.0, 8.0},
-                                       .depth_mm = 10.0};
+        const double at = 2.0 * 3.14159265358979323846 * m / size[0], tilt = m % 2 ? -lean : lean;
+        made->modules[m] =
+            filled(lr_module, .centre_mm = {radius_mm * cos(at), radius_mm * sin(at), 0.0},
+                   .u = {-sin(at), cos(at), 0.0}, .v = {sin(tilt) * cos(at), sin(tilt) * sin(at), cos(tilt)},
+                   .crystals = {size[1], 2}, .pitch_mm = {4.0, 8.0}, .face_mm = {4.0, 8.0}, .depth_mm = 10.0);
     }
 }
 
@@ -48,13 +44,9 @@ static void make_panels(struct made *made)
     made->num_modules = 2;
     made->disc_mm = 21.0;
     for (int m = 0; m < 2; m++) { /* u of the second module has the opposite direction around the axis */
-        made->modules[m] = (lr_module){.centre_mm = {0.0, m ? -60.0 : 60.0, 0.0},
-                                       .u = {1.0, 0.0, 0.0},
-                                       .v = {0.0, 0.0, 1.0},
-                                       .crystals = {30, 2},
-                                       .pitch_mm = {4.0, 8.0},
-                                       .face_mm = {4.0, 8.0},
-                                       .depth_mm = 10.0};
+        made->modules[m] =
+            filled(lr_module, .centre_mm = {0.0, m ? -60.0 : 60.0, 0.0}, .u = {1.0, 0.0, 0.0}, .v = {0.0, 0.0, 1.0},
+                   .crystals = {30, 2}, .pitch_mm = {4.0, 8.0}, .face_mm = {4.0, 8.0}, .depth_mm = 10.0);
     }
 }
 
@@ -69,12 +61,9 @@ static struct deviation reconstruct(const struct made *made, lr_operator *op, co
     struct test_log log = TEST_LOG(log);
     const int iterations = (UPDATES + subsets / 2) / subsets;
     const lr_vector counts = lr_lor_data_vector(data);
-    const lr_osem_params params = {.op = op,
-                                   .data = &counts,
-                                   .data_lors = data->index,
-                                   .subsets = subsets,
-                                   .iterations = iterations > 2 ? iterations : 2,
-                                   .log = &log.log};
+    const lr_osem_params params =
+        filled(lr_osem_params, .op = op, .data = &counts, .data_lors = data->index, .subsets = subsets,
+               .iterations = iterations > 2 ? iterations : 2, .log = &log.log);
     struct deviation found = {0};
     int count = 0;
     assert_ok(array_osem(&params, image));
@@ -95,18 +84,14 @@ static void check(const struct made *made)
 {
     static const int counts[] = {14, 4, 10, 13, 28};
     static float disc[SIDE * SIDE];
-    lr_scanner *scanner = keep(lr_scanner_create(
+    lr_lors *lors = lors_from(lr_scanner_create(
         &(lr_scanner_params){.name = made->name, .modules = made->modules, .num_modules = made->num_modules}));
-    lr_lors *lors = keep(lr_lors_create(scanner, NULL));
     const lr_grid grid = {.size = {SIDE, SIDE, 1},
                           .voxel_mm = {VOXEL_MM, VOXEL_MM, 8.0},
                           .origin_mm = {-VOXEL_MM * (SIDE / 2), -VOXEL_MM * (SIDE / 2), 0.0}};
-    const lr_operator_params params = {.lors = lors,
-                                       .grid = &grid,
-                                       .backend = test_backend,
-                                       .mode = LR_MODE_AUTO,
-                                       .store = made->stores ? LR_STORE_YES : LR_STORE_NO,
-                                       .threads = 1};
+    const lr_operator_params params =
+        filled(lr_operator_params, .lors = lors, .grid = &grid, .backend = test_backend, .mode = LR_MODE_AUTO,
+               .store = made->stores ? LR_STORE_YES : LR_STORE_NO, .threads = 1);
     lr_operator *op = keep(lr_operator_create(&params));
     lr_lor_data *data = keep(lr_lor_data_create(lors, NULL));
     for (int v = 0; v < SIDE * SIDE; v++) disc[v] = voxel_radius(v) < made->disc_mm ? DISC : 0.0f;
@@ -162,9 +147,4 @@ static void test_so_it_is_without_a_matrix(void **state)
     check(&made);
 }
 
-int main(int argc, char **argv)
-{
-    if (!test_backend_is_usable(argc, argv, "native")) return 77;
-    const struct CMUnitTest tests[] = {CASE(test_a_disc_is_flat), CASE(test_so_it_is_without_a_matrix)};
-    return cmocka_run_group_tests_name(test_backend, tests, NULL, NULL);
-}
+backend_main("native", CASE(test_a_disc_is_flat), CASE(test_so_it_is_without_a_matrix))

@@ -4,12 +4,6 @@
  * The laws of ML-EM on a small ring. Argument: the backend. */
 #include "ring.h"
 
-static int set_up_stored(void **state)
-{
-    session_without_noise(kept_fixture(FIXTURE_RING), LR_STORE_YES);
-    return 0;
-}
-
 static lr_mlem_params mlem_params(int iterations)
 {
     return (lr_mlem_params){.op = s.op, .data = &s.counts, .iterations = iterations, .log = &s.log.log};
@@ -52,8 +46,7 @@ static lr_status watch_iteration(void *user, const lr_iteration *done)
     watch->left_out_lors = done->left_out_lors;
     watch->estimated_counts = done->estimated_counts;
     float image[NUM_VOXELS];
-    lr_vector host = lr_vector_of_floats(image, NUM_VOXELS);
-    assert_ok(lr_vector_copy(done->image, &host));
+    assert_ok(lr_vector_copy(done->image, vector_of(image, NUM_VOXELS)));
     watch->last_distance = distance(image);
     assert_true(done->seconds >= 0.0);
     return LR_OK;
@@ -88,11 +81,9 @@ static void test_noise_free_data_leads_to_the_phantom(void **state)
 {
     const struct watch first = watch_mlem(mlem_params(20)), watch = watch_mlem(mlem_params(400));
     assert_true(first.log_likelihood > first.first_log_likelihood);
-    assert_true(watch.last_distance < 0.5 * first.last_distance);
-    assert_true(watch.last_distance < 0.03);
+    assert_all(watch.last_distance < 0.5 * first.last_distance, watch.last_distance < 0.03);
     assert_true(distance(s.image) == watch.last_distance);
-    assert_int_equal(watch.left_out_lors, 0);
-    assert_int_equal(s.log.num_warnings, 0);
+    assert_ints(watch.left_out_lors, 0, s.log.num_warnings, 0);
     /* The fit: the estimated counts equal the measured counts. */
     assert_close(watch.estimated_counts, sum_data(s.data), 1e-5);
 }
@@ -169,8 +160,7 @@ static void test_additive_term_above_the_counts_is_warned_of(void **state)
 
 static lr_status stop_at_three(void *user, const lr_iteration *done)
 {
-    lr_vector host = lr_vector_of_floats(user, NUM_VOXELS);
-    assert_ok(lr_vector_copy(done->image, &host));
+    assert_ok(lr_vector_copy(done->image, vector_of((float *)user, NUM_VOXELS)));
     return done->number == 3 ? LR_CANCELLED : LR_OK;
 }
 
@@ -225,12 +215,11 @@ static void test_unseen_voxels_stay_zero(void **state)
     lr_lor_data *data = keep(lr_lor_data_create(fixture.lors, NULL));
     float initial[16], image[16];
     for (int v = 0; v < 16; v++) initial[v] = v < 4 || v >= 12 ? 1.0f : 0.0f;
-    const lr_vector counts = lr_lor_data_vector(data), start = lr_vector_of_floats(initial, 16);
-    lr_mlem_params mlem = {.op = op, .data = &counts, .initial = &start};
+    const lr_vector counts = lr_lor_data_vector(data);
+    lr_mlem_params mlem = {.op = op, .data = &counts, .initial = vector_of(initial, 16)};
     assert_int_equal(array_mlem(&mlem, image), LR_BAD_INPUT); /* 0 wherever the scanner sees */
     for (int v = 0; v < 16; v++) initial[v] = 1.0f;
-    assert_ok(array_forward(op, initial, data->values));
-    assert_ok(array_mlem(&mlem, image));
+    assert_ok(array_forward(op, initial, data->values), array_mlem(&mlem, image));
     for (int v = 0; v < 16; v++) assert_int_equal(image[v] > 0.0f, v >= 4 && v < 12);
 }
 

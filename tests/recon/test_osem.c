@@ -6,12 +6,6 @@
 
 enum { SUBSETS = 4 };
 
-static int set_up_stored(void **state)
-{
-    session_without_noise(kept_fixture(FIXTURE_RING), LR_STORE_YES);
-    return 0;
-}
-
 static int set_up_anew(void **state)
 {
     session_without_noise(kept_fixture(FIXTURE_RING), test_backend_is("cpu") ? LR_STORE_YES : LR_STORE_NO);
@@ -34,12 +28,9 @@ static lr_status see(void *user, const lr_iteration *done)
 /* Parameters for dense or for sparse data. */
 static lr_osem_params osem_params(int iterations, int subsets, bool is_sparse)
 {
-    return (lr_osem_params){.op = s.op,
-                            .data = is_sparse ? &s.few : &s.counts,
-                            .data_lors = is_sparse ? s.sparse->index : NULL,
-                            .iterations = iterations,
-                            .subsets = subsets,
-                            .log = &s.log.log};
+    return filled(lr_osem_params, .op = s.op, .data = is_sparse ? &s.few : &s.counts,
+                  .data_lors = is_sparse ? s.sparse->index : NULL, .iterations = iterations, .subsets = subsets,
+                  .log = &s.log.log);
 }
 
 /* Reconstructs; returns the last iteration. */
@@ -73,13 +64,11 @@ static void test_one_subset_is_mlem(void **state)
     }
     const lr_iteration dense = run(osem_params(6, 0, false), s.image);
     const lr_iteration sparse = run(osem_params(6, 0, true), s.other);
-    assert_true(worst_apart(s.image, plain, NUM_VOXELS) < 1e-5);
-    assert_true(worst_apart(s.other, plain, NUM_VOXELS) < 1e-5);
+    assert_all(worst_apart(s.image, plain, NUM_VOXELS) < 1e-5, worst_apart(s.other, plain, NUM_VOXELS) < 1e-5);
     assert_close(sparse.log_likelihood, dense.log_likelihood, 1e-6);
     assert_close(sparse.estimated_counts, dense.estimated_counts, 1e-6);
     assert_close(sparse.measured_counts, dense.measured_counts, 1e-12);
-    const lr_mlem_params mlem = {.op = s.op, .data = &s.counts, .iterations = 6};
-    assert_ok(array_mlem(&mlem, s.other));
+    assert_ok(array_mlem(&(lr_mlem_params){.op = s.op, .data = &s.counts, .iterations = 6}, s.other));
     assert_memory_equal(s.image, s.other, sizeof(s.image));
 }
 
@@ -174,23 +163,18 @@ static double shortfall(int iterations, int subsets)
 static void test_subsets_are_faster(void **state)
 {
     /* With 16 modules, each subset sees the voxels equally well. */
-    static const int crystals[2] = {5, 4};
-    const lr_ring ring = {.radius_mm = 58.0,
-                          .modules = 16,
-                          .block_crystals = {&crystals[0], &crystals[1]},
-                          .pitch_mm = {4.3, 4.3},
-                          .face_mm = {4.0, 4.0},
-                          .depth_mm = 20.0};
-    const lr_scanner_params params = {.name = "fine ring", .coincidence = {.field_of_view_mm = 40.0}};
-    struct fixture fine = {.scanner = keep(lr_scanner_create_ring(&params, &ring))};
+    struct fixture fine = {
+        .scanner = keep(
+            scanner_from("name: fine ring\nring: {radius_mm: 58, modules: 16}\nmodule: {crystals: [5, 4], pitch_mm: "
+                         "[4.3, 4.3], face_mm: [4, 4], depth_mm: 20}\ncoincidence: {field_of_view_mm: 40}"))};
     fine.lors = keep(lr_lors_create(fine.scanner, NULL));
     session_without_noise(fine, LR_STORE_YES);
     for (int n = 2; n <= 8; n *= 2) {
         const double subsets = shortfall(n, SUBSETS), once = shortfall(n, 1);
         const double fewer = shortfall(3 * n - 1, 1), as_many = shortfall(4 * n, 1);
         const double more = shortfall(5 * n + 2, 1);
-        print_message("below the maximum: %.4g after %d iterations with %d subsets; with one %.4g, "
-                      "and %.4g, %.4g, %.4g after %d, %d, %d iterations\n",
+        print_message("below the maximum: %.4g after %d iterations with %d subsets; with one %.4g, and %.4g, %.4g, "
+                      "%.4g after %d, %d, %d iterations\n",
                       subsets, n, SUBSETS, once, fewer, as_many, more, 3 * n - 1, 4 * n, 5 * n + 2);
         assert_true(more < subsets && subsets < fewer && fewer < once);
     }
@@ -213,8 +197,7 @@ static void test_subsets_may_be_given(void **state)
         lr_osem_params params = osem_params(2, SUBSETS, k % 2);
         params.subset_of = group_of;
         params.interleave = given;
-        assert_ok(lr_osem_subsets(lors, SUBSETS / given, group_of, NULL));
-        assert_ok(array_osem(&params, s.image));
+        assert_ok(lr_osem_subsets(lors, SUBSETS / given, group_of, NULL), array_osem(&params, s.image));
         for (int64_t pair = 0; given == 1 && pair < lors->num_pairs; pair++) group_of[pair] = visit_of[group_of[pair]];
         params.subset_of = given == 1 ? group_of : NULL;
         params.interleave = 0;
@@ -257,8 +240,7 @@ static void additive_init(struct additive *additive)
     additive->dense = keep(lr_lor_data_create(s.fixture.lors, NULL));
     additive->terms = lr_lor_data_vector(additive->dense);
     const lr_lor_source source = lr_crystal_product_source(&additive->product);
-    const lr_lor_span all = {.count = additive->dense->count};
-    assert_ok(source.get(source.user, &all, additive->dense->values));
+    assert_ok(source.get(source.user, &(lr_lor_span){.count = additive->dense->count}, additive->dense->values));
 }
 
 /* The additive term is given as data, as a source with its sum, and as a source without sum; each with dense and
@@ -410,8 +392,7 @@ static void test_bad_input(void **state)
     expect(&params, LR_USAGE, "give one of the two");
     params.additive = NULL;
     expect(&params, LR_BAD_INPUT, "the additive term of LOR");
-    params.data = &s.few;
-    params.data_lors = s.sparse->index;
+    give_data(&params, true);
     expect(&params, LR_BAD_INPUT, "is -1: values must be finite");
     params.additive_sum = NAN;
     expect(&params, LR_USAGE, "the sum of the additive source");
@@ -419,9 +400,8 @@ static void test_bad_input(void **state)
     float value = 2.0f;
     for (int64_t l = 0; l < s.data->count; l++) /* a LOR that no activity reaches */
         index = s.data->values[l] == 0.0f ? l : index;
-    const lr_vector lonely = lr_vector_of_floats(&value, 1);
     params = osem_params(1, SUBSETS, false);
-    params.data = &lonely;
+    params.data = vector_of(&value, 1);
     params.data_lors = &index;
     expect(&params, LR_BAD_INPUT, "none of the 2 counts");
     for (int64_t l = 0; l < s.data->count; l++) s.data->values[l] = l == index ? 5.0f : 0.0f;
@@ -433,8 +413,7 @@ static void test_bad_input(void **state)
 
 static lr_status see_place(void *user, const lr_iteration *done)
 {
-    const char *wanted = user;
-    assert_string_equal(lr_place_get_info(done->image->place).device, wanted);
+    assert_string_equal(lr_place_get_info(done->image->place).device, user);
     return LR_OK;
 }
 

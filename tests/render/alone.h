@@ -4,8 +4,7 @@
  * Single passes of src/correspondence, compared with the elements that the tracer of src/correspondence/cpu computes
  * for the voxels of a small grid and the LORs of some module pairs. The tests make each pass's input and read its
  * output themselves, so that no other shader affects the result. */
-#ifndef LR_TESTS_RENDER_ALONE_H
-#define LR_TESTS_RENDER_ALONE_H
+#pragma once
 
 #include "subject.h"
 
@@ -60,42 +59,32 @@ struct alone {
  * opposite; half a turn maps such a pair to a pair in the same order. */
 static inline lr_scanner *create_wide_rings(void)
 {
-    const int nu = 5, nv = 2;
-    lr_ring ring = ring_of(45, 12, &nu, &nv, 2.2, 2.0);
-    ring.rings = 2;
-    ring.ring_pitch_mm = 8;
-    ring.face_mm[1] = 2.1;
-    return scanner_ring(&ring,
-                        &(lr_scanner_params){.detection_depth_mm = 1.5, .coincidence = {.min_module_difference = 5}});
+    return scanner_from(
+        "ring: {radius_mm: 45, modules: 12, rings: 2, ring_pitch_mm: 8}\nmodule: {crystals: [5, 2], pitch_mm: [2.2, "
+        "2.2], face_mm: [2, 2.1], depth_mm: 10}\ncoincidence: {min_module_difference: 5}\ndetection_depth_mm: 1.5");
 }
 
 /* Modules whose crystals are numbered along the column first, upwards and downwards. */
 static inline lr_scanner *create_lying(void)
 {
     const lr_module shape = {.crystals = {6, 4}, .pitch_mm = {2.2, 2.6}, .face_mm = {2.0, 2.3}, .depth_mm = 10};
-    const lr_module modules[3] = {place_module(&shape, &(struct placement){0, 42, 1, 0, 0, 90}),
-                                  place_module(&shape, &(struct placement){170, 45, 0, 0, 0, 270}),
-                                  place_module(&shape, &(struct placement){230, 40, -1, 0, 0, 90})};
-    return scanner_of(modules, 3, 0);
+    return placed(
+        &shape, (const struct placement[]){{0, 42, 1, 0, 0, 90}, {170, 45, 0, 0, 0, 270}, {230, 40, -1, 0, 0, 90}}, 3);
 }
 
 /* Modules whose crystals are numbered along it last, some of them downwards. */
 static inline lr_scanner *create_upside_down(void)
 {
     const lr_module shape = shape_of(5, 6, 2.3, 2.1);
-    const lr_module modules[3] = {place_module(&shape, &(struct placement){0, 42, 1, 0, 0, 180}),
-                                  place_module(&shape, &(struct placement){170, 45, 0, 0, 0, 0}),
-                                  place_module(&shape, &(struct placement){230, 40, 2, 0, 0, 180})};
-    return scanner_of(modules, 3, 0);
+    return placed(&shape,
+                  (const struct placement[]){{0, 42, 1, 0, 0, 180}, {170, 45, 0, 0, 0, 0}, {230, 40, 2, 0, 0, 180}}, 3);
 }
 
 /* Modules so far away that none is near, and that face each other. */
 static inline lr_scanner *create_far_apart(void)
 {
     const lr_module shape = shape_of(9, 8, 2.0, 1.9);
-    const lr_module modules[2] = {place_module(&shape, &(struct placement){90, 200, 0, 0, 0, 0}),
-                                  place_module(&shape, &(struct placement){270, 200, 0, 6, 16, 4})};
-    return scanner_of(modules, 2, 0);
+    return placed(&shape, (const struct placement[]){{90, 200, 0, 0, 0, 0}, {270, 200, 0, 6, 16, 4}}, 2);
 }
 
 static const struct scanner_case alone_scanners[] = {{"wide rings", create_wide_rings, 14},
@@ -156,8 +145,7 @@ static inline void alone_choose_pairs(struct alone *alone)
 /* `near`: the grid reaches up to one millimetre before the nearest detection plane. */
 static inline void alone_make_grid(struct alone *alone, double reach)
 {
-    const int *wanted = alone->at->size;
-    const int usual[3] = {3, 2, 4};
+    const int *wanted = alone->at->size, usual[3] = {3, 2, 4};
     double nearest = INFINITY;
     for (int m = 0; m < alone->scanner->num_modules; m++) {
         double centre[3];
@@ -177,8 +165,7 @@ static inline void alone_make_grid(struct alone *alone, double reach)
 static inline lr_status alone_take(void *user, const lr_row *row)
 {
     struct alone *alone = user;
-    double *elements = alone->elements + row->row * alone->num_values;
-    double squared = 0;
+    double *elements = alone->elements + row->row * alone->num_values, squared = 0;
     for (int64_t k = 0; k < row->count; k++) {
         const int64_t value = row->lor[k] - alone->window.first_value;
         if (value >= 0 && value < alone->num_values) {
@@ -240,17 +227,10 @@ static inline struct alone *alone_open(const struct alone_case *at)
     const lr_grid mu_grid = lr_grid_centred((const int[3]){9, 8, 7}, (const double[3]){reach_mm / 4, reach_mm / 4, 5});
     if (at->absorption) alone->mu = random_mu(&mu_grid, 0.02, &alone->state);
     if (at->penetration) alone->scanner->crystal_mu_per_mm = 0.08;
-    alone->params = (struct lr_backend_params){.scanner = alone->scanner,
-                                               .lors = alone->lors,
-                                               .grid = &alone->grid,
-                                               .mode = alone->exact ? LR_MODE_EXACT : LR_MODE_SAMPLED,
-                                               .rays = alone->exact ? 4 : at->rays,
-                                               .mu = alone->mu,
-                                               .mu_steps = 40,
-                                               .threads = 2,
-                                               .deterministic = at->deterministic,
-                                               .penetration = at->penetration,
-                                               .log = &alone->log.log};
+    alone->params = filled(struct lr_backend_params, .scanner = alone->scanner, .lors = alone->lors,
+                           .grid = &alone->grid, .mode = alone->exact ? LR_MODE_EXACT : LR_MODE_SAMPLED,
+                           .rays = alone->exact ? 4 : at->rays, .mu = alone->mu, .mu_steps = 40, .threads = 2,
+                           .deterministic = at->deterministic, .penetration = at->penetration, .log = &alone->log.log);
     alone->rows = (struct lr_rows){.grid = &alone->grid, .end = alone->num_voxels};
     for (int k = 0; k < 3; k++)
         alone->params.samples[k] = alone->rows.samples[k] = at->samples[k] > 0 ? at->samples[k] : 1;
@@ -275,23 +255,18 @@ static inline struct alone *alone_open(const struct alone_case *at)
 /* Params of a method of the `compute` backend. */
 static inline struct lr_method_params alone_method(const struct alone *alone)
 {
-    return (struct lr_method_params){.ctx = alone->ctx,
-                                     .backend = &alone->params,
-                                     .may_hide =
-                                         !alone->params.penetration && lr_modules_may_hide(alone->params.scanner),
-                                     .max_window = 1 << 24};
+    return filled(struct lr_method_params, .ctx = alone->ctx, .backend = &alone->params,
+                  .may_hide = !alone->params.penetration && lr_modules_may_hide(alone->params.scanner),
+                  .max_window = 1 << 24);
 }
 
 static inline struct gl_pass alone_pass(struct alone *alone, struct gl_program *program, const void *uniforms,
                                         size_t uniform_bytes, const int groups[3])
 {
     alone_check(alone, program != NULL);
-    return (struct gl_pass){.label = "a pass alone",
-                            .program = program,
-                            .uniforms = uniforms,
-                            .uniform_bytes = uniform_bytes,
-                            .groups = {groups[0], groups[1], groups[2]},
-                            .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+    return filled(struct gl_pass, .label = "a pass alone", .program = program, .uniforms = uniforms,
+                  .uniform_bytes = uniform_bytes, .groups = {groups[0], groups[1], groups[2]},
+                  .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT);
 }
 
 /* An image of one voxel. */
@@ -381,8 +356,7 @@ static inline struct alone_values alone_choose_values(struct alone *alone, int c
 static inline void alone_compare_value(const struct alone *alone, const char *what, int64_t value, const double *found)
 {
     for (int64_t v = 0; v < alone->num_voxels; v++) {
-        const double want = alone->elements[v * alone->num_values + value];
-        const double error = fabs(found[v] - want);
+        const double want = alone->elements[v * alone->num_values + value], error = fabs(found[v] - want);
         const double close = (alone->exact ? ROW_WORST : ELEMENT_TOLERANCE) * fmax(want, LEAST_ROW * alone->largest);
         if (!(error <= close || error <= alone->edges[v] * (1 + ELEMENT_TOLERANCE))) {
             fail_msg("%s, %s: value %lld of voxel %lld is %.9g, the tracer has %.9g", alone->at->scanner, what,
@@ -483,5 +457,3 @@ static inline void alone_elements_compare(struct alone *alone, const char *what,
     }
     alone_compare(alone, what, found);
 }
-
-#endif

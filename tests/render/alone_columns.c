@@ -22,12 +22,10 @@ static struct column_step forward_step(const struct lr_window *window)
     const int along = !exact                 ? window->most_along
                       : columns->is_mirrored ? (window->most_stacked + 1) / 2
                                              : window->most_stacked;
-    return (struct column_step){
-        .which = exact ? LR_COLUMNS_FORWARD_EXACT : LR_COLUMNS_FORWARD,
-        .groups = {window->most_across, gl_divide_up(along, columns->forward_group),
-                   exact ? window->stacks.num_pairs : (int)(window->part.end - window->part.begin)},
-        .input = columns->packed,
-        .output = window->by_column};
+    return filled(struct column_step, .which = exact ? LR_COLUMNS_FORWARD_EXACT : LR_COLUMNS_FORWARD,
+                  .groups = {window->most_across, gl_divide_up(along, columns->forward_group),
+                             exact ? window->stacks.num_pairs : (int)(window->part.end - window->part.begin)},
+                  .input = columns->packed, .output = window->by_column);
 }
 
 /* The row of one voxel is the projection of an image of this voxel. Exact passes do not remove LORs out of coincidence;
@@ -151,20 +149,17 @@ static const struct alone_case sampled_cases[] = {
     {.scanner = "upside down", .rays = 2, .samples = {1, 2, 2}},
     {.scanner = "unequal", .rays = 2, .samples = {2, 1, 3}, .off_centre = true},
     {.scanner = "ruled ring", .rays = 2, .off_centre = true, .pairs = 30},
-    {.scanner = "ge-explore-vista-dr", .rays = 2, .off_centre = true, .size = {2, 2, 3}, .pairs = 3},
-};
+    {.scanner = "ge-explore-vista-dr", .rays = 2, .off_centre = true, .size = {2, 2, 3}, .pairs = 3}};
 
-static const struct alone_case exact_cases[] = {
-    {.scanner = "lying", .samples = {1, 2, 2}},
-    {.scanner = "upside down", .samples = {1, 2, 2}},
-    {.scanner = "wide rings", .size = {3, 3, 5}},
-    {.scanner = "wide rings", .samples = {2, 1, 2}, .size = {2, 2, 4}},
-    {.scanner = "wide rings", .off_centre = true},
-    {.scanner = "flipped", .near = true},
-    {.scanner = "ring of 8", .off_centre = true, .size = {2, 2, 3}},
-    {.scanner = "ruled ring", .pairs = 20},
-    {.scanner = "ge-explore-vista-dr", .size = {2, 2, 3}, .pairs = 3},
-};
+static const struct alone_case exact_cases[] = {{.scanner = "lying", .samples = {1, 2, 2}},
+                                                {.scanner = "upside down", .samples = {1, 2, 2}},
+                                                {.scanner = "wide rings", .size = {3, 3, 5}},
+                                                {.scanner = "wide rings", .samples = {2, 1, 2}, .size = {2, 2, 4}},
+                                                {.scanner = "wide rings", .off_centre = true},
+                                                {.scanner = "flipped", .near = true},
+                                                {.scanner = "ring of 8", .off_centre = true, .size = {2, 2, 3}},
+                                                {.scanner = "ruled ring", .pairs = 20},
+                                                {.scanner = "ge-explore-vista-dr", .size = {2, 2, 3}, .pairs = 3}};
 
 typedef void check_columns(struct alone *alone, struct lr_columns *columns, void *user);
 

@@ -3,8 +3,7 @@
  *
  * Places of values and voxels in the orders of the column passes, computed here from the descriptions in
  * shaders/correspondence/columns/scene.glsl and stacks.glsl. */
-#ifndef LR_TESTS_RENDER_ALONE_COLUMNS_H
-#define LR_TESTS_RENDER_ALONE_COLUMNS_H
+#pragma once
 
 #include "alone.h"
 
@@ -26,11 +25,9 @@ static inline struct column_crystal column_crystal_of(const struct lr_columns *c
     const int place[2] = {crystal % m->crystals[0], crystal / m->crystals[0]};
     const int along = fabs(m->v[columns->axis]) > 0.5 ? 1 : 0;
     const double *axial = along == 1 ? m->v : m->u;
-    return (struct column_crystal){.across = place[1 - along],
-                                   .along = place[along],
-                                   .num_across = m->crystals[1 - along],
-                                   .num_along = m->crystals[along],
-                                   .upwards = axial[columns->axis] > 0};
+    return filled(struct column_crystal, .across = place[1 - along], .along = place[along],
+                  .num_across = m->crystals[1 - along], .num_along = m->crystals[along],
+                  .upwards = axial[columns->axis] > 0);
 }
 
 /* ((p nr + r) nq + q) ns + s */
@@ -81,8 +78,7 @@ static inline int64_t *window_places(const struct alone *alone, const struct lr_
     for (int64_t k = window->part.begin; k < window->part.end; k++) {
         const int64_t pair = window->list->pairs[k];
         const int32_t *modules = lors->pairs[pair];
-        const int *crystals = alone->scanner->modules[modules[1]].crystals;
-        const int num_b = crystals[0] * crystals[1];
+        const int *crystals = alone->scanner->modules[modules[1]].crystals, num_b = crystals[0] * crystals[1];
         if (!exact || k == window->part.begin || !lr_columns_same_stacks(columns, window->list->pairs[k - 1], pair)) {
             first = next;
             next += exact ? stack_pair_values(columns, modules) : lors->offsets[pair + 1] - lors->offsets[pair];
@@ -190,12 +186,9 @@ static inline void run_step(struct alone *alone, const struct lr_window *window,
     struct gl_pass pass =
         alone_pass(alone, lr_columns_program(columns, step->which), &uniforms, sizeof(uniforms), step->groups);
     lr_columns_bind_scene(columns, &pass);
-    pass.buffers[LR_BIND_COLUMN_PAIRS].buffer = window->pairs;
-    pass.buffers[LR_BIND_COLUMN_IMAGE].buffer = columns->image;
-    pass.buffers[LR_BIND_COLUMN_STACKS].buffer = window->stacks.pairs;
-    pass.buffers[LR_BIND_COLUMN_LIST].buffer = window->stacks.members;
-    pass.buffers[LR_BIND_SUMS].buffer = step->input;
-    pass.buffers[LR_BIND_OUTPUT].buffer = step->output;
+    bind_buffers(&pass, LR_BIND_COLUMN_PAIRS, window->pairs, LR_BIND_COLUMN_IMAGE, columns->image,
+                 LR_BIND_COLUMN_STACKS, window->stacks.pairs, LR_BIND_COLUMN_LIST, window->stacks.members, LR_BIND_SUMS,
+                 step->input, LR_BIND_OUTPUT, step->output);
     alone_check(alone, gl_pass_run(alone->ctx, &pass) == LR_OK);
 }
 
@@ -212,8 +205,7 @@ static inline struct lr_window begin_windows(struct alone *alone, struct lr_colu
 static inline void open_window(struct alone *alone, struct lr_window *window, bool with_file)
 {
     float nothing = 0.0f; /* of the host: only the count matters */
-    const lr_vector values = lr_vector_of_floats(&nothing, alone->num_values);
-    alone_check(alone, lr_window_open(window, with_file || !alone->exact ? &values : NULL, true) == LR_OK);
+    alone_check(alone,
+                lr_window_open(window, with_file || !alone->exact ? vector_of(&nothing, alone->num_values) : NULL,
+                               true) == LR_OK);
 }
-
-#endif

@@ -110,8 +110,7 @@ static const struct alone_case plain_cases[] = {
     {.scanner = "ruled tilted", .off_centre = true},
     {.scanner = "ge-explore-vista-dr", .off_centre = true, .size = {2, 2, 3}, .pairs = 3},
     {.scanner = "tilted", .size = {2, 2, 2}},
-    {0},
-};
+    {0}};
 
 /* Modules stop lines to others. */
 static const struct alone_case hidden_cases[] = {{.scanner = "stacked", .rays = 2}, {.scanner = "stacked"}, {0}};
@@ -121,8 +120,7 @@ static const struct alone_case absorbed_cases[] = {
     {.scanner = "oblique", .rays = 2, .off_centre = true, .absorption = true},
     {.scanner = "oblique", .absorption = true},
     {.scanner = "flipped", .rays = 2, .penetration = true, .size = {2, 2, 2}},
-    {0},
-};
+    {0}};
 
 /* A test: a check on some cases. */
 struct check {

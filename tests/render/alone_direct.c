@@ -191,8 +191,8 @@ static void check_gather(bool is_forward, bool in_buffer, int axis)
     const struct picture source = put(wide, in_buffer, from), target = put(wide, in_buffer, NULL);
     bind_source(&pass, &source);
     bind_target(&pass, &target);
-    pass.buffers[LR_BIND_DIRECT_STEPS].buffer = device_buffer(uniforms.counts[0] * 32, steps);
-    pass.buffers[LR_BIND_DIRECT_VALUES].buffer = device_buffer(OFFSETS * KERNELS * 4, values);
+    bind_buffers(&pass, LR_BIND_DIRECT_STEPS, device_buffer(uniforms.counts[0] * 32, steps), LR_BIND_DIRECT_VALUES,
+                 device_buffer(OFFSETS * KERNELS * 4, values));
     pass.textures[LR_UNIT_DIRECT_MAP] =
         device_texture(GL_TEXTURE_2D, GL_R16UI, (const int[3]){size[0] + 2 * wide[1], size[1] + 2 * wide[2], 1}, map);
     device_run(&pass);
@@ -308,8 +308,7 @@ static void test_exchange(void **context)
         struct gl_buffer *vector = device_buffer(ALL * (to_sum ? 8 : 4), to_sum ? (void *)doubles : numbers);
         bind_source(&pass, &picture);
         if (to_image) bind_target(&pass, &picture);
-        pass.buffers[LR_BIND_DIRECT_VECTOR].buffer = vector;
-        device_run(&pass);
+        device_run_on(&pass, LR_BIND_DIRECT_VECTOR, vector);
         const void *read = device_read(vector, ALL, to_sum ? 8 : 4);
         if (to_image) voxels = take(&picture);
         for (int k = 0; k < VOXELS; k++)
@@ -425,11 +424,10 @@ static void test_values(void **context)
         }
         struct gl_pass pass = device_pass(program, &uniforms, sizeof(uniforms), rows);
         struct gl_buffer *values = device_buffer(info->num_offsets * rows * 4, NULL);
-        pass.buffers[LR_BIND_DIRECT_VALUES].buffer = values;
-        pass.buffers[LR_BIND_DIRECT_OFFSETS].buffer = device_buffer(info->num_offsets * 16, offsets);
-        pass.buffers[LR_BIND_DIRECT_KERNELS].buffer = device_buffer(rows * 8, kernels);
-        pass.buffers[LR_BIND_DIRECT_PROFILES].buffer = device_buffer((rows * samples + 1) * 4, profiles);
-        device_run(&pass);
+        device_run_on(&pass, LR_BIND_DIRECT_VALUES, values, LR_BIND_DIRECT_OFFSETS,
+                      device_buffer(info->num_offsets * 16, offsets), LR_BIND_DIRECT_KERNELS,
+                      device_buffer(rows * 8, kernels), LR_BIND_DIRECT_PROFILES,
+                      device_buffer((rows * samples + 1) * 4, profiles));
         const float *found = device_read(values, info->num_offsets * rows, 4);
         for (int k = 0; k < info->num_kernels; k++) {
             const double *wanted = lr_direct_tables_values(table->tables, k);
@@ -463,8 +461,7 @@ static void check_deposit(lr_deposit_rule rule, int parts, int count)
     const lr_scanner *scanner = make_panels();
     const lr_grid grid = lr_grid_centred((const int[3]){12, 12, 9}, (const double[3]){10, 10, 5});
     struct lr_deposit_backend_params params = {.scanner = scanner, .rule = rule, .bin_mm = 12, .parts = parts};
-    const lr_view_set asked = {.azimuths = 5, .tilts = 3, .acceptance_deg = 8};
-    assert_ok(lr_view_set_complete(&asked, &params.set, NULL));
+    assert_ok(lr_view_set_complete(&(lr_view_set){.azimuths = 5, .tilts = 3, .acceptance_deg = 8}, &params.set, NULL));
     const int views = lr_view_set_count(&params.set), voxels = (int)lr_grid_num_voxels(&grid);
     lr_view *all = kept(views, sizeof(*all));
     for (int k = 0; k < views; k++) all[k] = lr_view_set_at(&params.set, k);
@@ -488,8 +485,7 @@ static void check_deposit(lr_deposit_rule rule, int parts, int count)
     }
     struct lr_deposit_backend cpu;
     lr_deposit_counts counts;
-    assert_ok(lr_deposit_cpu_create(&params, &cpu));
-    assert_ok(cpu.fns->take(cpu.self, events, count));
+    assert_ok(lr_deposit_cpu_create(&params, &cpu), cpu.fns->take(cpu.self, events, count));
     assert_ok(cpu.fns->finish(cpu.self, &counts));
     cpu.fns->destroy(cpu.self);
 
@@ -521,12 +517,10 @@ static void check_deposit(lr_deposit_rule rule, int parts, int count)
             device_pass(device_program("direct/deposit.comp", rule == LR_DEPOSIT_TRILINEAR ? "TRILINEAR" : NULL),
                         &uniforms, sizeof(uniforms), gl_divide_up(count, LR_DIRECT_GROUP));
         struct gl_buffer *sums = device_buffer(8 * (1 + 8LL * voxels), NULL);
-        pass.buffers[LR_BIND_DEPOSIT_EVENTS].buffer = device_buffer(count * 16, sent);
-        pass.buffers[LR_BIND_DEPOSIT_CRYSTALS].buffer = device_buffer(scanner->num_crystals * 32, crystals);
-        pass.buffers[LR_BIND_DEPOSIT_BORDERS].buffer = device_buffer(sizeof(borders), borders);
-        pass.buffers[LR_BIND_DEPOSIT_TALLIES].buffer = tallies;
-        pass.buffers[LR_BIND_DEPOSIT_SUMS].buffer = sums;
-        device_run(&pass);
+        device_run_on(&pass, LR_BIND_DEPOSIT_EVENTS, device_buffer(count * 16, sent), LR_BIND_DEPOSIT_CRYSTALS,
+                      device_buffer(scanner->num_crystals * 32, crystals), LR_BIND_DEPOSIT_BORDERS,
+                      device_buffer(sizeof(borders), borders), LR_BIND_DEPOSIT_TALLIES, tallies, LR_BIND_DEPOSIT_SUMS,
+                      sums);
         const int64_t *words = device_read(sums, 1 + 8LL * voxels, 8); /* sums in units of 2^-61 / scale */
         assert_int_equal(words[0], 0);                                 /* no overflow */
         for (int k = 0; k < 8 * voxels; k++) {

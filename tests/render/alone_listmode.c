@@ -20,21 +20,19 @@ struct list_case {
 };
 
 /* Resolutions for which half a voxel is both more than half of a standard deviation and less than a third of one. */
-static const struct list_case list_cases[] = {
-    {CASE_TUBE, 0, 0, "", NO_SCANNER},
-    {CASE_LINE, 0, 0, "LINE", NO_SCANNER},
-    {CASE_LINE, 150, 0, "LINE TOF", NO_SCANNER},
-    {CASE_TUBE, 400, 0, "TOF", NO_SCANNER},
-    {CASE_TUBE, 700, 12, "TOF BINS", NO_SCANNER},
-    {CASE_TUBE, 150, 60, "TOF BINS", NO_SCANNER},
-    {CASE_TABLE, 0, 0, "TABLE", NO_SCANNER},
-    {CASE_PAPER, 0, 0, "AS_PAPER", NO_SCANNER},
-    {CASE_PAPER, 150, 0, "AS_PAPER TOF", NO_SCANNER},
-    {CASE_PAPER, 150, 40, "AS_PAPER TOF BINS", NO_SCANNER},
-    {NUM_CASES, 0, 0, "", FIXTURE_RING},
-    {NUM_CASES, 100, 9, "TOF BINS", FIXTURE_RING},
-    {NUM_CASES, 40, 0, "LEANING TOF", FIXTURE_TILTED},
-};
+static const struct list_case list_cases[] = {{CASE_TUBE, 0, 0, "", NO_SCANNER},
+                                              {CASE_LINE, 0, 0, "LINE", NO_SCANNER},
+                                              {CASE_LINE, 150, 0, "LINE TOF", NO_SCANNER},
+                                              {CASE_TUBE, 400, 0, "TOF", NO_SCANNER},
+                                              {CASE_TUBE, 700, 12, "TOF BINS", NO_SCANNER},
+                                              {CASE_TUBE, 150, 60, "TOF BINS", NO_SCANNER},
+                                              {CASE_TABLE, 0, 0, "TABLE", NO_SCANNER},
+                                              {CASE_PAPER, 0, 0, "AS_PAPER", NO_SCANNER},
+                                              {CASE_PAPER, 150, 0, "AS_PAPER TOF", NO_SCANNER},
+                                              {CASE_PAPER, 150, 40, "AS_PAPER TOF BINS", NO_SCANNER},
+                                              {NUM_CASES, 0, 0, "", FIXTURE_RING},
+                                              {NUM_CASES, 100, 9, "TOF BINS", FIXTURE_RING},
+                                              {NUM_CASES, 40, 0, "LEANING TOF", FIXTURE_TILTED}};
 enum { NUM_LIST_CASES = 10, END_LIST_CASES = sizeof(list_cases) / sizeof(list_cases[0]) };
 
 struct lists {
@@ -439,10 +437,8 @@ static struct gl_buffer *prepare_exact(const struct lists *lists, int axis)
     struct gl_pass pass = device_pass(program, &uniforms, sizeof(uniforms), gl_divide_up(lines, LR_EVENTS_GROUP));
     struct gl_buffer *words = device_buffer(15 * lines * 16, NULL);
     bind_events(lists, &pass);
-    pass.buffers[LR_BIND_LIST_MODULES].buffer =
-        device_buffer(scanner->num_modules * (int64_t)sizeof(*modules), modules);
-    pass.buffers[LR_BIND_LIST_LINES].buffer = words;
-    device_run(&pass);
+    device_run_on(&pass, LR_BIND_LIST_MODULES, device_buffer(scanner->num_modules * (int64_t)sizeof(*modules), modules),
+                  LR_BIND_LIST_LINES, words);
     free(modules);
     return words;
 }
@@ -487,8 +483,7 @@ static struct lr_listmode_pass list_uniforms(const struct lists *lists, int axis
 
 static struct gl_program *list_program(int which, const char *shader, const char *more)
 {
-    char defines[128];
-    char name[64];
+    char defines[128], name[64];
     snprintf(defines, sizeof(defines), "%s %s", list_cases[which].defines, more);
     snprintf(name, sizeof(name), "listmode/%s%s", list_cases[which].scanner != NO_SCANNER ? "exact_" : "", shader);
     return device_program(name, defines);
@@ -535,10 +530,8 @@ static void check_elements(int which, int num)
             uniforms.window[1] = window == 0 ? half : all;
             uniforms.window[3] = (int32_t)(window * lines * (1 + ROOM));
             struct gl_pass pass = device_pass(program, &uniforms, sizeof(uniforms), list_groups(lists, lines));
-            pass.buffers[LR_BIND_LIST_LINES].buffer = words;
-            pass.buffers[LR_BIND_LIST_TABLE].buffer = lists->table;
-            pass.buffers[LR_BIND_LIST_ELEMENTS].buffer = buffer;
-            device_run(&pass);
+            device_run_on(&pass, LR_BIND_LIST_LINES, words, LR_BIND_LIST_TABLE, lists->table, LR_BIND_LIST_ELEMENTS,
+                          buffer);
         }
         expect_listed(lists, axis, device_read(buffer, 2 * lines * (1 + ROOM), 8), ROOM);
     }
@@ -594,16 +587,14 @@ static void check_forward(struct gl_program *program, int which, int num, const 
         const int64_t voxel = slot % lists->voxels;
         slices[axis * lists->voxels + list_slot(lists, axis, voxel)] = image[voxel];
     }
-    pass.buffers[LR_BIND_LIST_TABLE].buffer = lists->table;
-    pass.buffers[LR_BIND_LIST_VALUES].buffer = values;
+    bind_buffers(&pass, LR_BIND_LIST_TABLE, lists->table, LR_BIND_LIST_VALUES, values);
     if (is_kept) {
         all.range[1] = put_jobs(lists, (struct gl_buffer **)&pass.buffers[LR_BIND_LIST_JOBS].buffer);
         all.values_at[2] = FIRST;
         pass.groups[1] = gl_divide_up(all.range[1], 2);
-        pass.buffers[LR_BIND_LIST_LINES].buffer = put_list_lines(lists, -1, (const int64_t[2]){0, num});
-        pass.buffers[LR_BIND_LIST_SLICES].buffer = device_buffer(3 * lists->voxels * 4, slices);
-        pass.buffers[LR_BIND_LIST_PLACES].buffer = put_places(lists);
-        device_run(&pass);
+        device_run_on(&pass, LR_BIND_LIST_LINES, put_list_lines(lists, -1, (const int64_t[2]){0, num}),
+                      LR_BIND_LIST_SLICES, device_buffer(3 * lists->voxels * 4, slices), LR_BIND_LIST_PLACES,
+                      put_places(lists));
     }
     for (int axis = 0; axis < 3 && !is_kept; axis++) {
         const int64_t *ends = lists_ends(lists, axis);
@@ -612,8 +603,8 @@ static void check_forward(struct gl_program *program, int which, int num, const 
         pass.uniforms = &uniforms;
         pass.uniform_bytes = sizeof(uniforms);
         pass.groups[0] = list_groups(lists, ends[1] - ends[0]);
-        pass.buffers[LR_BIND_LIST_LINES].buffer = put_lines(lists, axis);
-        pass.buffers[LR_BIND_LIST_SLICES].buffer = device_buffer(lists->voxels * 4, slices + axis * lists->voxels);
+        bind_buffers(&pass, LR_BIND_LIST_LINES, put_lines(lists, axis), LR_BIND_LIST_SLICES,
+                     device_buffer(lists->voxels * 4, slices + axis * lists->voxels));
         if (lists->at->scanner == NO_SCANNER) uniforms.slab[0] = 3;
         uniforms.window[3] = FIRST;
         for (int window = 0; window < 2; window++) {
@@ -716,8 +707,7 @@ static void check_back(struct gl_program *program, int which, int num, const cha
         bind_back(lists, &scale, 3, &pass);
         all.range[1] = put_jobs(lists, (struct gl_buffer **)&pass.buffers[LR_BIND_LIST_JOBS].buffer);
         pass.groups[1] = gl_divide_up(all.range[1], 2);
-        pass.buffers[LR_BIND_LIST_LINES].buffer = put_list_lines(lists, -1, (const int64_t[2]){0, num});
-        device_run(&pass);
+        device_run_on(&pass, LR_BIND_LIST_LINES, put_list_lines(lists, -1, (const int64_t[2]){0, num}));
         const uint32_t(*sums)[2] = device_read(pass.buffers[LR_BIND_LIST_SUMS].buffer, 3 * lists->voxels, 8);
         for (int axis = 0; axis < 3; axis++) add_sums(lists, &scale, sums + axis * lists->voxels, axis, found);
     }
@@ -738,8 +728,7 @@ static void check_back(struct gl_program *program, int which, int num, const cha
             pass.groups[1] = gl_divide_up(uniforms.size[0], uniforms.slab[0]) * uniforms.slab[2];
         }
         bind_back(lists, &scale, 1, &pass);
-        pass.buffers[LR_BIND_LIST_LINES].buffer = put_lines(lists, axis);
-        device_run(&pass);
+        device_run_on(&pass, LR_BIND_LIST_LINES, put_lines(lists, axis));
         add_sums(lists, &scale, device_read(pass.buffers[LR_BIND_LIST_SUMS].buffer, lists->voxels, 8), axis, found);
     }
     expect_sums(lists, found, find_image(lists, true, !is_kept), lists->voxels);
@@ -843,8 +832,7 @@ static void test_listed(void **context)
         scale.words.num_others[lists->has_tof] = (uint32_t)put_others(
             lists, lists->has_tof ? 5 : 0, (struct gl_buffer **)&pass.buffers[LR_BIND_LIST_OTHERS].buffer);
         bind_back(lists, &scale, 3, &pass);
-        pass.buffers[LR_BIND_LIST_LINES].buffer = put_list_lines(lists, -1, (const int64_t[2]){0, lists->num});
-        device_run(&pass);
+        device_run_on(&pass, LR_BIND_LIST_LINES, put_list_lines(lists, -1, (const int64_t[2]){0, lists->num}));
         if (is_bound) {
             expect_term(lists, (const int64_t[2]){0, lists->num}, pass.buffers[LR_BIND_LIST_SCALE].buffer);
             continue;
@@ -873,9 +861,8 @@ static void test_exponents(void **context)
             values[k] = (uint32_t)(k * 7919 % 256) << 23 | (k % 2 != 0 ? 0x80000001u : 0);
         struct gl_pass pass =
             device_pass(device_program("listmode/exponents.comp", NULL), &uniforms, sizeof(uniforms), 2);
-        pass.buffers[LR_BIND_LIST_SCALE].buffer = device_buffer(sizeof(scale.words), &scale.words);
-        pass.buffers[LR_BIND_LIST_VALUES].buffer = device_buffer(sizeof(values), values);
-        device_run(&pass);
+        device_run_on(&pass, LR_BIND_LIST_SCALE, device_buffer(sizeof(scale.words), &scale.words), LR_BIND_LIST_VALUES,
+                      device_buffer(sizeof(values), values));
         for (int k = FIRST; k < FIRST + odd_counts[n]; k++) scale.words.exponents[values[k] >> 23 & 255]++;
         scale.words.exponents[0] = 0; /* values with this exponent count as 0 */
         assert_memory_equal(device_read(pass.buffers[LR_BIND_LIST_SCALE].buffer, 1, sizeof(scale.words)), &scale.words,
@@ -904,8 +891,7 @@ static void test_exponents(void **context)
         }
         device_run(&pass);
         const uint32_t *found = device_read(pass.buffers[LR_BIND_LIST_SCALE].buffer, 3, 4);
-        assert_int_equal(found[1], usual);
-        assert_int_equal(found[2], least < usual ? least : usual);
+        assert_ints(found[1], usual, found[2], least < usual ? least : usual);
     }
 }
 
@@ -938,11 +924,9 @@ static void test_order(void **context)
         struct gl_buffer *of_grid = device_buffer((voxels + FIRST) * 4, grid);
         struct gl_buffer *of_slices = device_buffer(3 * voxels * 4, slices),
                          *of_sums = device_buffer(3 * voxels * 8, sums);
-        pass.buffers[LR_BIND_LIST_GRID].buffer = of_grid;
-        pass.buffers[LR_BIND_LIST_SLICES].buffer = of_slices;
+        bind_buffers(&pass, LR_BIND_LIST_GRID, of_grid, LR_BIND_LIST_SLICES, of_slices);
         if (to_grid) pass.buffers[LR_BIND_LIST_SUMS].buffer = of_sums;
-        pass.buffers[LR_BIND_LIST_SCALE].buffer = device_buffer(sizeof(scale.words), &scale.words);
-        device_run(&pass);
+        device_run_on(&pass, LR_BIND_LIST_SCALE, device_buffer(sizeof(scale.words), &scale.words));
         double *wanted = kept_doubles(voxels);
         for (int axis = 0; axis < 3; axis++) {
             const bool has_lines = axis != 1 || n < 10;
@@ -997,13 +981,11 @@ static void test_values(void **context)
             places[k] = k % 5 == 0 ? -1 : (k * 17) % (count + 1);
         }
         struct gl_pass pass = device_pass(program, &uniforms, sizeof(uniforms), gl_divide_up(count, LR_EVENTS_GROUP));
-        pass.buffers[LR_BIND_LIST_LINES].buffer = device_buffer(3 * all * 16, words);
-        pass.buffers[LR_BIND_LIST_SCALE].buffer = device_buffer(sizeof(scale.words), &scale.words);
-        pass.buffers[LR_BIND_LIST_PLACES].buffer = device_buffer(2 * all * 4, places);
-        pass.buffers[LR_BIND_LIST_VALUES].buffer = device_buffer(MOST_ODD * 4, values);
-        pass.buffers[LR_BIND_LIST_LINE_VALUES].buffer = device_buffer(all * 4, wanted);
-        pass.buffers[LR_BIND_LIST_OTHERS].buffer = device_buffer(2 * all * 4, NULL);
-        device_run(&pass);
+        device_run_on(&pass, LR_BIND_LIST_LINES, device_buffer(3 * all * 16, words), LR_BIND_LIST_SCALE,
+                      device_buffer(sizeof(scale.words), &scale.words), LR_BIND_LIST_PLACES,
+                      device_buffer(2 * all * 4, places), LR_BIND_LIST_VALUES, device_buffer(MOST_ODD * 4, values),
+                      LR_BIND_LIST_LINE_VALUES, device_buffer(all * 4, wanted), LR_BIND_LIST_OTHERS,
+                      device_buffer(2 * all * 4, NULL));
         for (int k = 4; k < 4 + count; k++) {
             const uint32_t *way = words[2 * all + k];
             const int place = has_map ? places[way[2]] : (int)way[2] - uniforms.part[0], within = place - WINDOW;
@@ -1091,8 +1073,7 @@ static void test_prepare(void **context)
             struct gl_pass pass =
                 device_pass(program, &uniforms, sizeof(uniforms), gl_divide_up(lines, LR_EVENTS_GROUP));
             bind_events(lists, &pass);
-            pass.buffers[LR_BIND_LIST_LINES].buffer = device_buffer(5 * stride * 16, NULL);
-            device_run(&pass);
+            device_run_on(&pass, LR_BIND_LIST_LINES, device_buffer(5 * stride * 16, NULL));
             const uint32_t(*words)[4] = device_read(pass.buffers[LR_BIND_LIST_LINES].buffer, 5 * stride, 16);
             for (int64_t k = ends[0]; k < ends[1]; k++) {
                 const uint32_t(*line)[4] = words + begin + k - ends[0];
@@ -1183,7 +1164,6 @@ static void test_exact_prepare(void **context)
     }
 }
 
-stage_main("render_alone_listmode", CASE(test_elements), CASE(test_forward), CASE(test_back), CASE(test_bound),
-           CASE(test_listed), CASE(test_exponents), CASE(test_order), CASE(test_values), CASE(test_prepare),
-           CASE(test_exact_prepare), CASE(test_exact_elements), CASE(test_exact_forward), CASE(test_exact_back),
-           CASE(test_exact_bound))
+stage_main("render_alone_listmode", EACH(CASE, test_elements, test_forward, test_back, test_bound, test_listed,
+                                         test_exponents, test_order, test_values, test_prepare, test_exact_prepare,
+                                         test_exact_elements, test_exact_forward, test_exact_back, test_exact_bound))

@@ -32,8 +32,7 @@ static struct gl_buffer *upload_pairs(struct alone *alone, const struct lr_colum
 static void run_rows(struct alone *alone, struct lr_columns *columns, enum lr_columns_program which,
                      const struct alone_elements *elements)
 {
-    struct gl_buffer *points = upload_points(alone, columns);
-    struct gl_buffer *pairs = upload_pairs(alone, columns);
+    struct gl_buffer *points = upload_points(alone, columns), *pairs = upload_pairs(alone, columns);
     struct lr_columns_pass uniforms = lr_columns_uniforms(columns);
     for (int k = 0; k < 3; k++) uniforms.num_points[k] = uniforms.num_samples[k] = 1;
     uniforms.count[1] = (int32_t)elements->capacity;
@@ -175,8 +174,7 @@ static const struct alone_case cases[] = {
     {.scanner = "ruled ring", .pairs = 20},
     {.scanner = "ge-explore-vista-dr", .off_centre = true, .size = {2, 2, 3}, .pairs = 3},
     {.scanner = "ruled ring", .rays = 2, .off_centre = true, .pairs = 30},
-    {.scanner = "upside down", .rays = 2, .samples = {2, 1, 3}},
-};
+    {.scanner = "upside down", .rays = 2, .samples = {2, 1, 3}}};
 enum { NUM_CASES = sizeof(cases) / sizeof(cases[0]) };
 
 typedef void check_columns(struct alone *alone, struct lr_columns *columns);

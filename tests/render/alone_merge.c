@@ -108,17 +108,11 @@ static struct expected expect(const struct list *list)
 static struct lr_merge open_merge(struct gl_context *ctx, struct lr_merge_programs *programs, const struct list *list,
                                   int64_t slots, int64_t capacity)
 {
-    struct lr_merge merge = {.ctx = ctx,
-                             .log = gl_context_log(ctx),
-                             .programs = programs,
-                             .repeats = list->at->repeats,
-                             .num_lors = list->at->num_lors,
-                             .per_row = list->at->per_row,
-                             .max_points = list->at->num_points,
-                             .slots = slots,
-                             .capacity = capacity};
-    assert_ok(lr_merge_open(&merge));
-    assert_ok(lr_merge_grow_list(&merge, list->count + 1));
+    struct lr_merge merge =
+        filled(struct lr_merge, .ctx = ctx, .log = gl_context_log(ctx), .programs = programs,
+               .repeats = list->at->repeats, .num_lors = list->at->num_lors, .per_row = list->at->per_row,
+               .max_points = list->at->num_points, .slots = slots, .capacity = capacity);
+    assert_ok(lr_merge_open(&merge), lr_merge_grow_list(&merge, list->count + 1));
     return merge;
 }
 
@@ -139,8 +133,7 @@ static struct lr_received receive(struct lr_receiver *receiver, const struct lr_
     const struct lr_merge_part part = describe(list);
     struct lr_received received;
     upload(merge, list);
-    assert_ok(lr_receiver_start(receiver, merge, &part));
-    assert_ok(lr_receiver_finish(receiver, merge, &part, &received));
+    assert_ok(lr_receiver_start(receiver, merge, &part), lr_receiver_finish(receiver, merge, &part, &received));
     assert_int_equal(received.tally->listed, list->count);
     return received;
 }
@@ -245,8 +238,7 @@ static void check_lists(struct gl_context *ctx, bool repeats)
         {"a point with many", 4000000, 1, 1, 5, 20000, 0, repeats},
         {"part of a row", 400000, 1000, 300, 40, 30, 0, repeats},
         {"one LOR in all rows", 1, 500, 2000, 0, 1, 0, repeats},
-        {"a point each of many rows", 65536, 1, 4096, 0, 3, 3, repeats},
-    };
+        {"a point each of many rows", 65536, 1, 4096, 0, 3, 3, repeats}};
     uint64_t state = test_seed();
     struct lr_merge_programs programs = {0};
     int misfits = 0;
@@ -348,12 +340,10 @@ static void delivery_open(struct delivery *delivery, int64_t num_lors, int threa
 {
     delivery->blocks = (struct lr_row_block_sink){take_block, &delivery->sink};
     test_log_init(&delivery->log);
-    delivery->deliverer = (struct lr_deliverer){
-        .num_lors = num_lors,
-        .threads = threads,
-        .log = &delivery->log.log,
-        .blocks = by_blocks ? &delivery->blocks : NULL,
-        .delivery = {.sink = by_blocks ? &delivery->other : &delivery->sink, .log = &delivery->log.log}};
+    delivery->deliverer =
+        filled(struct lr_deliverer, .num_lors = num_lors, .threads = threads, .log = &delivery->log.log,
+               .blocks = by_blocks ? &delivery->blocks : NULL,
+               .delivery = {.sink = by_blocks ? &delivery->other : &delivery->sink, .log = &delivery->log.log});
 }
 
 static void add(struct lr_deliverer *deliverer, const struct lr_row_part *part,
@@ -410,8 +400,7 @@ static void check_deliver_many(bool by_blocks)
     for (int row = 0; row < 7; elements += counts[row++])
         add(deliverer, &(struct lr_row_part){row, counts[row], true, true}, elements);
     assert_ok(lr_deliverer_deliver(deliverer));
-    assert_int_equal(taken.num_elements, 5400006);
-    assert_int_equal(taken.next_row, 7);
+    assert_ints(taken.num_elements, 5400006, taken.next_row, 7);
     lr_deliverer_finish(deliverer);
 }
 

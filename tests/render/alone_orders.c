@@ -106,8 +106,7 @@ static void test_columns_order(void **context)
     static const char *const names[] = {"lying", "upside down", "unequal", "flipped"};
     for (int k = 0; k < 4; k++) {
         struct orders orders;
-        const struct alone_case at = {.scanner = names[k], .rays = 1, .size = {2, 2, 3}};
-        orders_open(&orders, &at);
+        orders_open(&orders, &(struct alone_case){.scanner = names[k], .rays = 1, .size = {2, 2, 3}});
         check_places(&orders);
         check_column_order(&orders, LR_COLUMNS_FROM_LOR_ORDER, 0.0f);
         check_lor_order(&orders, LR_COLUMNS_TO_LOR_ORDER);
@@ -121,8 +120,7 @@ static void test_stack_order(void **context)
     int masks = 0, stacks = 0;
     for (int k = 0; k < 5; k++) {
         struct orders orders;
-        const struct alone_case at = {.scanner = names[k], .size = {2, 2, 3}};
-        orders_open(&orders, &at);
+        orders_open(&orders, &(struct alone_case){.scanner = names[k], .size = {2, 2, 3}});
         check_places(&orders);
         check_column_order(&orders, LR_COLUMNS_TO_STACKS, 0.0f);
         check_column_order(&orders, LR_COLUMNS_ONES_TO_STACKS, 1.0f);
@@ -185,8 +183,7 @@ static void test_sum(void **context)
 
 static void test_take_sums(void **context)
 {
-    const struct alone_case at = {.scanner = "lying", .size = {2, 2, 3}};
-    struct alone *alone = alone_open(&at);
+    struct alone *alone = alone_open(&(struct alone_case){.scanner = "lying", .size = {2, 2, 3}});
     struct lr_columns *columns = make_columns(alone);
     const int64_t count = alone->num_voxels;
     const double unit = ldexp(1, 3 - 61);
@@ -199,8 +196,7 @@ static void test_take_sums(void **context)
     uniforms.origin[3] = (float)unit;
     struct gl_pass pass = alone_pass(alone, lr_columns_program(columns, LR_COLUMNS_TAKE_SUMS), &uniforms,
                                      sizeof(uniforms), (const int[3]){gl_divide_up(count, LR_GROUP_SIZE), 1, 1});
-    pass.buffers[LR_BIND_COLUMN_LIST].buffer = buffer;
-    pass.buffers[LR_BIND_COLUMN_IMAGE].buffer = columns->image;
+    bind_buffers(&pass, LR_BIND_COLUMN_LIST, buffer, LR_BIND_COLUMN_IMAGE, columns->image);
     alone_check(alone, gl_pass_run(alone->ctx, &pass) == LR_OK);
     const float *image = device_read(columns->image, count, sizeof(float));
     /* Rounding: one float from each word, and one from their sum. For a sum slightly below 0 both words are large and
@@ -211,5 +207,4 @@ static void test_take_sums(void **context)
     }
 }
 
-stage_main("render_alone_orders", CASE(test_columns_order), CASE(test_stack_order), CASE(test_pack), CASE(test_sum),
-           CASE(test_take_sums))
+stage_main("render_alone_orders", EACH(CASE, test_columns_order, test_stack_order, test_pack, test_sum, test_take_sums))

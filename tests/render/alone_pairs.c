@@ -27,25 +27,18 @@ static struct gl_buffer *upload_list(struct alone *alone, const struct lr_pairs 
     return keep_object(lr_pairs_upload_list(pairs, &alone->list, range), device_end_buffer);
 }
 
-static void run_once(const struct run *run)
-{
-    struct gl_pass pass = alone_pass(run->alone, lr_pairs_program(run->pairs, run->which), &run->uniforms,
-                                     sizeof(run->uniforms), run->groups);
-    lr_pairs_bind_scene(run->pairs, &pass);
-    pass.buffers[LR_BIND_PAIR_LIST].buffer = run->list;
-    pass.buffers[LR_BIND_PAIR_IMAGE].buffer = run->pairs->image;
-    pass.buffers[LR_BIND_PAIR_POINTS].buffer = run->points;
-    pass.buffers[LR_BIND_OUTPUT].buffer = run->output;
-    alone_check(run->alone, gl_pass_run(run->alone->ctx, &pass) == LR_OK);
-}
-
 /* Runs all pairs, one by one. */
 static void run_pairs(struct run *run)
 {
     for (int64_t k = 0; k < run->alone->list.num_pairs; k++) {
         run->uniforms.range[0] = (int32_t)k;
         run->uniforms.range[1] = (int32_t)k + 1;
-        run_once(run);
+        struct gl_pass pass = alone_pass(run->alone, lr_pairs_program(run->pairs, run->which), &run->uniforms,
+                                         sizeof(run->uniforms), run->groups);
+        lr_pairs_bind_scene(run->pairs, &pass);
+        bind_buffers(&pass, LR_BIND_PAIR_LIST, run->list, LR_BIND_PAIR_IMAGE, run->pairs->image, LR_BIND_PAIR_POINTS,
+                     run->points, LR_BIND_OUTPUT, run->output);
+        alone_check(run->alone, gl_pass_run(run->alone->ctx, &pass) == LR_OK);
     }
 }
 
@@ -86,8 +79,7 @@ static void forward_voxel(struct alone *alone, void *device, int64_t voxel, doub
 static void back_alone(struct alone *alone, void *device, const float *values, double *image)
 {
     struct lr_pairs *pairs = device;
-    struct gl_buffer *list = upload_list(alone, pairs);
-    struct gl_buffer *buffer = device_buffer(4 * alone->num_values, values);
+    struct gl_buffer *list = upload_list(alone, pairs), *buffer = device_buffer(4 * alone->num_values, values);
     struct run run = {alone, pairs, LR_PAIRS_BACK, .list = list, .output = buffer};
     gl_buffer_clear(pairs->image, 0);
     run_points(&run);
@@ -141,8 +133,7 @@ static const struct alone_case cases[] = {
     {.scanner = "ruled tilted", .samples = {2, 1, 2}},
     {.scanner = "flipped", .near = true},
     {.scanner = "ge-explore-vista-dr", .off_centre = true, .size = {2, 2, 3}, .pairs = 3},
-    {.scanner = "tilted", .deterministic = true, .size = {2, 2, 2}},
-};
+    {.scanner = "tilted", .deterministic = true, .size = {2, 2, 2}}};
 enum { NUM_CASES = sizeof(cases) / sizeof(cases[0]) };
 
 /* Properties for which programs are compiled. */
@@ -176,8 +167,7 @@ static void each_case(void **state)
     }
     print_message("%d with masks, %d near, %d with a horizon, %d plain\n", variants.masks, variants.near,
                   variants.horizon, variants.plain);
-    assert_true(variants.masks > 0 && variants.near > 0 && variants.horizon > 0);
-    assert_true(variants.plain > 0);
+    assert_all(variants.masks > 0 && variants.near > 0 && variants.horizon > 0, variants.plain > 0);
 }
 
 stage_main("render_alone_pairs", CASE_OF(each_case, test_forward), CASE_OF(each_case, test_back),

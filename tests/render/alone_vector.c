@@ -162,10 +162,8 @@ static void test_sums(void **context)
                 wanted[4] = fmax(wanted[4], a);
                 wanted[5] = fmax(wanted[5], -a);
             }
-            pass.buffers[LR_BIND_VECTOR_Y].buffer = x->buffer;
-            pass.buffers[LR_BIND_VECTOR_IN].buffer = other->buffer;
-            pass.buffers[LR_BIND_VECTOR_SUMS].buffer = device_buffer(groups * LR_VECTOR_NUM_SUMS * 8, NULL);
-            device_run(&pass);
+            device_run_on(&pass, LR_BIND_VECTOR_Y, x->buffer, LR_BIND_VECTOR_IN, other->buffer, LR_BIND_VECTOR_SUMS,
+                          device_buffer(groups * LR_VECTOR_NUM_SUMS * 8, NULL));
             join(pass.buffers[LR_BIND_VECTOR_SUMS].buffer, groups, LR_VECTOR_LARGEST, found);
             expect_sums(found, wanted);
         }
@@ -189,9 +187,8 @@ static void test_join_sums(void **context)
         join(sums->buffer, groups, from, wanted);
         for (int k = 0; is_added && k < LR_VECTOR_NUM_SUMS; k++)
             wanted[k] = k < from ? wanted[k] + before[k] : fmax(wanted[k], before[k]);
-        pass.buffers[LR_BIND_VECTOR_Y].buffer = sums->buffer;
-        pass.buffers[LR_BIND_VECTOR_SUMS].buffer = device_buffer(sizeof(before), before);
-        device_run(&pass);
+        device_run_on(&pass, LR_BIND_VECTOR_Y, sums->buffer, LR_BIND_VECTOR_SUMS,
+                      device_buffer(sizeof(before), before));
         join(pass.buffers[LR_BIND_VECTOR_SUMS].buffer, 1, LR_VECTOR_NUM_SUMS, found);
         expect_sums(found, wanted);
     }
@@ -222,11 +219,9 @@ static void test_divide_counts(void **context)
                 wanted[3] += is_left_out;
                 wanted[4] += is_left_out ? y : 0;
             }
-            pass.buffers[LR_BIND_VECTOR_Y].buffer = values->buffer;
-            pass.buffers[LR_BIND_VECTOR_IN].buffer = measured->buffer;
-            pass.buffers[LR_BIND_VECTOR_IN + 1].buffer = additive->buffer;
-            pass.buffers[LR_BIND_VECTOR_SUMS].buffer = device_buffer(groups * LR_VECTOR_NUM_SUMS * 8, NULL);
-            device_run(&pass);
+            device_run_on(&pass, LR_BIND_VECTOR_Y, values->buffer, LR_BIND_VECTOR_IN, measured->buffer,
+                          LR_BIND_VECTOR_IN + 1, additive->buffer, LR_BIND_VECTOR_SUMS,
+                          device_buffer(groups * LR_VECTOR_NUM_SUMS * 8, NULL));
             expect_reals(values, ratios, (const uint32_t[2]){4, uniforms.count}, false);
             join(pass.buffers[LR_BIND_VECTOR_SUMS].buffer, groups, LR_VECTOR_NUM_SUMS, found);
             expect_sums(found, wanted);
@@ -284,9 +279,7 @@ static void test_convolve(void **context)
                 }
             }
             struct gl_pass pass = device_pass(program, &uniforms, sizeof(uniforms), 1);
-            pass.buffers[LR_BIND_VECTOR_Y].buffer = y->buffer;
-            pass.buffers[LR_BIND_VECTOR_IN].buffer = x->buffer;
-            device_run(&pass);
+            device_run_on(&pass, LR_BIND_VECTOR_Y, y->buffer, LR_BIND_VECTOR_IN, x->buffer);
             expect_reals(y, wanted, (const uint32_t[2]){2, (uint32_t)(plane * layers->count)}, is_double);
         }
     }
@@ -338,10 +331,8 @@ static void test_differences(void **context)
                 wanted[v] = what == LR_DIFFERENCES_GRADIENT ? y->values[2 + v] + uniforms.scale * sum : sum;
             }
             struct gl_pass pass = device_pass(program, &uniforms, sizeof(uniforms), 1);
-            pass.buffers[LR_BIND_VECTOR_Y].buffer = y->buffer;
-            pass.buffers[LR_BIND_VECTOR_IN].buffer = x->buffer;
-            pass.buffers[LR_BIND_VECTOR_IN + 1].buffer = kappa->buffer;
-            device_run(&pass);
+            device_run_on(&pass, LR_BIND_VECTOR_Y, y->buffer, LR_BIND_VECTOR_IN, x->buffer, LR_BIND_VECTOR_IN + 1,
+                          kappa->buffer);
             expect_reals(y, wanted, (const uint32_t[2]){2, (uint32_t)(plane * layers->count)}, is_double);
         }
     }
@@ -356,8 +347,7 @@ static void test_fill(void **context)
         const uint32_t range[4] = {n % 2 == 0 ? 0 : 7, (uint32_t)counts[n / 2]}, pair[2] = {0xdeadbeef, 17};
         uint32_t uniforms[8] = {range[0], range[1], 0, 0, pair[0], pair[1]};
         struct gl_pass pass = device_pass(program, uniforms, sizeof(uniforms), 2);
-        pass.buffers[0].buffer = device_buffer(MOST * 4, NULL);
-        device_run(&pass);
+        device_run_on(&pass, 0, device_buffer(MOST * 4, NULL));
         const uint32_t *words = device_read(pass.buffers[0].buffer, MOST, 4);
         for (uint32_t k = 0; k < MOST; k++) {
             const uint32_t at = k - range[0];
@@ -403,11 +393,9 @@ static void test_blank(void **context)
         }
         const uint32_t uniforms[4] = {num_pairs};
         struct gl_pass pass = device_pass(program, uniforms, sizeof(uniforms), 2);
-        pass.buffers[LR_BIND_MODULES].buffer = device_buffer(sizeof(modules), modules);
-        pass.buffers[LR_BIND_PAIRS].buffer = device_buffer(sizeof(pairs), pairs);
-        pass.buffers[LR_BIND_ROWS].buffer = device_buffer(sizeof(keeps), keeps);
-        pass.buffers[LR_BIND_OUTPUT].buffer = values->buffer;
-        device_run(&pass);
+        device_run_on(&pass, LR_BIND_MODULES, device_buffer(sizeof(modules), modules), LR_BIND_PAIRS,
+                      device_buffer(sizeof(pairs), pairs), LR_BIND_ROWS, device_buffer(sizeof(keeps), keeps),
+                      LR_BIND_OUTPUT, values->buffer);
         const double *found = read_reals(values->buffer, false);
         for (int k = 0; k < MOST; k++) assert_true(found[k] == wanted[k]);
     }
@@ -425,9 +413,7 @@ static void test_image_order(void **context)
         struct gl_pass pass =
             device_pass(device_program("correspondence/columns/image_order.comp", to_grid ? "TO_GRID" : NULL), uniforms,
                         sizeof(uniforms), 3);
-        pass.buffers[LR_BIND_ORDER_GRID].buffer = grid->buffer;
-        pass.buffers[LR_BIND_ORDER_PROJECTOR].buffer = projector->buffer;
-        device_run(&pass);
+        device_run_on(&pass, LR_BIND_ORDER_GRID, grid->buffer, LR_BIND_ORDER_PROJECTOR, projector->buffer);
         struct reals *to = to_grid ? grid : projector;
         double *wanted = kept_doubles(MOST);
         memcpy(wanted, to->values, sizeof(to->values));

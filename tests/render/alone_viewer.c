@@ -583,10 +583,9 @@ static void test_slice_mixed(void **context)
 /* Faces cover half of the pitch along u and three fifths along v. Values of 0 are drawn, negative values are not. */
 static void test_crystals_frag(void **context)
 {
-    const char *const outputs[2] = {
-        "layout(location = 0) flat out int module;\nlayout(location = 1) flat out float faces;"
-        "\nlayout(location = 2) out vec2 at;",
-        "module = int(given.x);\nfaces = given.y;\nat = corner * given.zw;"};
+    const char *const outputs[2] = {"layout(location = 0) flat out int module;\nlayout(location = 1) flat out float "
+                                    "faces;\nlayout(location = 2) out vec2 at;",
+                                    "module = int(given.x);\nfaces = given.y;\nat = corner * given.zw;"};
     struct scene scene = make_scene();
     struct module_words modules[MODULES];
     float values[30];

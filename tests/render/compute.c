@@ -43,8 +43,7 @@ static void compare(struct subject *subject, const struct row *expected)
         l2 = sqrt(squared / gap.norm);
         print_message("%-14s without lines near edges: L2 %.1e\n", subject->name, l2);
     }
-    assert_true(l2 <= most_l2);
-    assert_true(!exact || gap.worst <= exact_worst * gap.largest);
+    assert_all(l2 <= most_l2, !exact || gap.worst <= exact_worst * gap.largest);
 }
 
 static void check_scanner(const struct scanner_case *at, const lr_image *mu, uint64_t *state)

@@ -139,12 +139,9 @@ static int64_t compare_scanner(const struct run *run, lr_scanner *scanner, uint6
 {
     struct lr_backend cpu;
     struct tally tally = {0};
-    struct stage *stage = stage_open(&(struct stage_params){.ctx = run->ctx,
-                                                            .scanner = scanner,
-                                                            .rays = run->rays,
-                                                            .mu = run->mu,
-                                                            .mu_steps = run->mu_steps,
-                                                            .path_length = true});
+    struct stage *stage =
+        stage_open(&filled(struct stage_params, .ctx = run->ctx, .scanner = scanner, .rays = run->rays, .mu = run->mu,
+                           .mu_steps = run->mu_steps, .path_length = true));
     stage_check(stage, lr_cpu_backend_create(&stage->backend_params, &cpu) == LR_OK);
     for (int k = 0; k < run->num_points; k++) {
         double point_mm[3];
@@ -152,8 +149,8 @@ static int64_t compare_scanner(const struct run *run, lr_scanner *scanner, uint6
         eye_place(stage->eye, point_mm);
         if (!stage->eye->hiding || eye_least_height(stage->eye) >= 0.5) compare_point(&tally, stage, &cpu, state);
     }
-    print_message("%-14s R = %d: %8lld lines, %7lld hits, %3lld borderline, %3lld differ (at most "
-                  "%.1e pitches from an edge), weights to %.1e, paths to %.1e\n",
+    print_message("%-14s R = %d: %8lld lines, %7lld hits, %3lld borderline, %3lld differ (at most %.1e pitches from an "
+                  "edge), weights to %.1e, paths to %.1e\n",
                   run->name, run->rays, (long long)tally.lines, (long long)tally.hits, (long long)tally.borderline,
                   (long long)tally.differing, tally.farthest, tally.worst_weight, tally.worst_path);
     if (tally.wrong > 0)
@@ -230,13 +227,9 @@ static void test_absorption(void **context)
             grid.origin_mm[a] = -at->reach_mm + 0.5 * grid.voxel_mm[a] + 0.1 * at->reach_mm * (a - 1);
         }
         lr_image *mu = random_mu(&grid, 0.3 / at->reach_mm, &state);
-        const struct run run = {.ctx = *context,
-                                .name = at->name,
-                                .reach_mm = at->reach_mm,
-                                .rays = k % 2 == 0 ? 2 : 3,
-                                .num_points = k == 4 ? 4 : 8,
-                                .mu = mu,
-                                .mu_steps = steps[k]};
+        const struct run run =
+            filled(struct run, .ctx = *context, .name = at->name, .reach_mm = at->reach_mm, .rays = k % 2 == 0 ? 2 : 3,
+                   .num_points = k == 4 ? 4 : 8, .mu = mu, .mu_steps = steps[k]);
         wrong += compare_scanner(&run, at->create(), &state);
         lr_image_destroy(mu);
     }
@@ -252,8 +245,7 @@ static void test_window_of_lors(void **context)
         &(struct stage_params){.ctx = *context, .scanner = create_two_rings(), .rays = 2, .path_length = true});
     struct lr_pair_window window = lr_pair_window_begin(stage->lors, NULL, 0);
     const int64_t third = stage->lors->count / 3;
-    assert_true(lr_pair_window_next(&window, third));
-    assert_true(lr_pair_window_next(&window, third));
+    assert_all(lr_pair_window_next(&window, third), lr_pair_window_next(&window, third));
     stage_check(stage, lr_scene_set_window(&stage->scene, &window) == LR_OK);
     stage_check(stage, lr_cpu_backend_create(&stage->backend_params, &cpu) == LR_OK);
     eye_place(stage->eye, (const double[3]){1.3, -2.1, 0.7});
@@ -309,6 +301,5 @@ static void test_fragments_are_counted(void **context)
     }
 }
 
-stage_main("render_correspondence", CASE(test_scanners), CASE(test_preset), CASE(test_random_scanners),
-           CASE(test_crowded_scanners), CASE(test_absorption), CASE(test_window_of_lors),
-           CASE(test_fragments_are_counted))
+stage_main("render_correspondence", EACH(CASE, test_scanners, test_preset, test_random_scanners, test_crowded_scanners,
+                                         test_absorption, test_window_of_lors, test_fragments_are_counted))

@@ -3,8 +3,7 @@
  *
  * A context for all tests of an executable, and what a single pass requires: a program, and buffers that the test fills
  * and reads. */
-#ifndef LR_TESTS_RENDER_DEVICE_H
-#define LR_TESTS_RENDER_DEVICE_H
+#pragma once
 
 #include "fixtures.h"
 
@@ -83,12 +82,9 @@ static inline struct gl_buffer *device_buffer(int64_t bytes, const void *data)
 /* [depth][height][width] */
 static inline struct gl_texture *device_texture(GLenum target, GLenum format, const int size[3], const void *texels)
 {
-    const struct gl_texture_params params = {.label = "of a test",
-                                             .target = target,
-                                             .format = format,
-                                             .width = size[0],
-                                             .height = size[1],
-                                             .depth = size[2]};
+    const struct gl_texture_params params =
+        filled(struct gl_texture_params, .label = "of a test", .target = target, .format = format, .width = size[0],
+               .height = size[1], .depth = size[2]);
     struct gl_texture *texture = gl_texture_create(stage_ctx, &params);
     device_check(texture != NULL && (texels == NULL || gl_texture_upload(texture, NULL, texels) == LR_OK));
     return keep_object(texture, device_end_texture);
@@ -140,4 +136,21 @@ static inline void device_run(const struct gl_pass *pass)
     device_check(gl_pass_run(stage_ctx, pass) == LR_OK);
 }
 
-#endif
+struct device_binding {
+    int at;
+    const struct gl_buffer *buffer;
+};
+
+static inline void device_bind(struct gl_pass *pass, const struct device_binding *bound, int count)
+{
+    for (int k = 0; k < count; k++) pass->buffers[bound[k].at].buffer = bound[k].buffer;
+}
+
+/* Binds buffers: place, buffer, place, buffer ... */
+#define bind_buffers(pass, ...)                                                                                        \
+    device_bind(pass, (const struct device_binding[]){EACH_PAIR(BOUND, __VA_ARGS__)}, EACH_COUNT(__VA_ARGS__) / 2)
+#define BOUND(at, buffer)                                                                                              \
+    {                                                                                                                  \
+        at, buffer                                                                                                     \
+    }
+#define device_run_on(pass, ...) (bind_buffers(pass, __VA_ARGS__), device_run(pass))

@@ -85,5 +85,4 @@ static void test_pictures(void **unused)
     assert_true(counts[0] > 100 && counts[1] > 100);
 }
 
-stage_main("render_elements", CASE(test_single_samples), CASE(test_eight_samples), CASE(test_lines_onto_edges),
-           CASE(test_pictures))
+stage_main("render_elements", EACH(CASE, test_single_samples, test_eight_samples, test_lines_onto_edges, test_pictures))

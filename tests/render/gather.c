@@ -143,11 +143,11 @@ static void check_gather(struct gathering *gathering, int times)
     struct lr_gather gather;
     const struct lr_pair_window *window = &gathering->window;
     struct lr_texels lors = lr_texels_create(stage->ctx, "LOR image", window->num_values);
-    const lr_vector values = lr_vector_of_floats(gathering->values + window->first_value, window->num_values);
     const int64_t num_voxels = gathering->rows[gathering->batch.num_rows - 1].row + 7;
     stage_check(stage, lors.target != NULL);
     stage_check(stage, lr_scene_set_window(&stage->scene, window) == LR_OK);
-    stage_check(stage, lr_texels_copy(&lors, &values, true) == LR_OK);
+    stage_check(stage, lr_texels_copy(&lors, vector_of(gathering->values + window->first_value, window->num_values),
+                                      true) == LR_OK);
     stage_upload(stage, &gathering->made);
     stage_check(stage, lr_gather_init(&gather, &stage->scene, stage->plan, num_voxels) == LR_OK);
     gl_target_clear(gather.image.target, NULL);
@@ -235,19 +235,12 @@ static void test_collect_alone(void **context)
         gl_buffer_create(ctx, &(struct gl_buffer_params){.label = "rows", .size_bytes = sizeof(rows), .data = rows});
     assert_true(program && source && target && buffer);
     assert_ok(gl_texture_upload(source, NULL, sums));
-    struct gl_pass pass = {.label = "collect alone",
-                           .program = program,
-                           .uniforms = &block,
-                           .uniform_bytes = sizeof(block),
-                           .target = target,
-                           .blending = GL_BLENDING_ADD,
-                           .primitive = GL_POINTS,
-                           .vertices = 4,
-                           .instances = 1};
+    struct gl_pass pass = filled(struct gl_pass, .label = "collect alone", .program = program, .uniforms = &block,
+                                 .uniform_bytes = sizeof(block), .target = target, .blending = GL_BLENDING_ADD,
+                                 .primitive = GL_POINTS, .vertices = 4, .instances = 1);
     pass.buffers[LR_BIND_ROWS].buffer = buffer;
     pass.textures[LR_UNIT_SUMS] = source;
-    assert_ok(gl_pass_run(ctx, &pass));
-    assert_ok(gl_texture_read(target->colours[0], NULL, voxels));
+    assert_ok(gl_pass_run(ctx, &pass), gl_texture_read(target->colours[0], NULL, voxels));
     for (int k = 0; k < WIDTH * HEIGHT; k++) {
         /* each is a sum of at most 8 + 6 positive terms */
         assert_close((double)voxels[k], want[k], 1e-6);

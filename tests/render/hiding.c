@@ -28,11 +28,9 @@ static lr_module panel(double x_mm, const double at_mm[2], const int crystals[2]
 /* The middle module is smaller than the first, is placed to one side, and has more gap than face. */
 static lr_scanner *create_parallel(void)
 {
-    const lr_module modules[3] = {
-        panel(-70, (double[2]){0, 0}, (int[2]){9, 8}, 5, 4.6),
-        panel(-40, (double[2]){4, -3}, (int[2]){5, 4}, 6, 4),
-        panel(60, (double[2]){-2, 1}, (int[2]){8, 9}, 5.2, 5),
-    };
+    const lr_module modules[3] = {panel(-70, (double[2]){0, 0}, (int[2]){9, 8}, 5, 4.6),
+                                  panel(-40, (double[2]){4, -3}, (int[2]){5, 4}, 6, 4),
+                                  panel(60, (double[2]){-2, 1}, (int[2]){8, 9}, 5.2, 5)};
     return scanner_of(modules, 3, 0);
 }
 
@@ -53,12 +51,10 @@ static lr_scanner *create_tilted_before(void)
 {
     lr_module tilted = shape_of(12, 3, 6, 5);
     tilted.depth_mm = 1;
-    const lr_module modules[4] = {
-        panel(-60, (double[2]){24, 0}, (int[2]){5, 7}, 6, 5.5),
-        panel(-60, (double[2]){-24, 2}, (int[2]){6, 4}, 6.5, 6),
-        panel(55, (double[2]){0, -1}, (int[2]){9, 6}, 6, 5.7),
-        place_module(&tilted, &(struct placement){127, 75, 3, 20, -40, 10}),
-    };
+    const lr_module modules[4] = {panel(-60, (double[2]){24, 0}, (int[2]){5, 7}, 6, 5.5),
+                                  panel(-60, (double[2]){-24, 2}, (int[2]){6, 4}, 6.5, 6),
+                                  panel(55, (double[2]){0, -1}, (int[2]){9, 6}, 6, 5.7),
+                                  place_module(&tilted, &(struct placement){127, 75, 3, 20, -40, 10})};
     return scanner_of(modules, 4, 0);
 }
 
@@ -107,8 +103,7 @@ static const struct arrangement arrangements[] = {
      {{0, 0.3, -0.2}, {5, 2, 1}, {-5, -3, 2}, {12, 1, -4}, {-39, 2, 1}, {-59, 0, 0}, {36, -2, 3}, {20, 4, 4}}},
     {"stacked",
      create_stacked,
-     {{0, 0, 0}, {5, 2, 1}, {-5, -3, 2}, {-30, 1, 1}, {-50, 3, 0}, {-62, 2, -4}, {40, -2, 3}, {70, 4, 4}}},
-};
+     {{0, 0, 0}, {5, 2, 1}, {-5, -3, 2}, {-30, 1, 1}, {-50, 3, 0}, {-62, 2, -4}, {40, -2, 3}, {70, 4, 4}}}};
 enum { NUM_ARRANGEMENTS = sizeof(arrangements) / sizeof(arrangements[0]) };
 
 /* --- elements --- */
@@ -170,8 +165,7 @@ static void test_exact(void **unused)
 {
     uint64_t state = test_seed();
     for (int k = 0; k < NUM_ARRANGEMENTS + NUM_RANDOM; k++) {
-        struct subject *subject = open_case(k, &state);
-        check_exact(subject);
+        check_exact(open_case(k, &state));
         destroy_kept(NULL);
     }
 }
@@ -254,8 +248,7 @@ static void check_near(const struct bench *bench, const char *what, const float 
 
 static void check_whole(struct bench *bench, lr_operator *op, const char *what)
 {
-    float *data = kept(bench->num_lors, sizeof(*data));
-    float *image = kept(bench->num_voxels, sizeof(*image));
+    float *data = kept(bench->num_lors, sizeof(*data)), *image = kept(bench->num_voxels, sizeof(*image));
     stage_check(bench->subject, array_forward(op, bench->image, data) == LR_OK);
     stage_check(bench->subject, array_back(op, bench->values, image) == LR_OK);
     check_near(bench, what, data, bench->forward, bench->num_lors);

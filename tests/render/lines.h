@@ -3,8 +3,7 @@
  *
  * Lines through a sample point, in double, directly from docs/method/correspondence.md, "First hit": what tests must
  * know about a line without asking a backend. */
-#ifndef LR_TESTS_RENDER_LINES_H
-#define LR_TESTS_RENDER_LINES_H
+#pragma once
 
 #include "cases.h"
 
@@ -141,8 +140,7 @@ static inline double eye_edge_distance(const lr_module *module, int axis, double
 {
     const double half_face = 0.5 * module->face_mm[axis] / module->pitch_mm[axis];
     const int last = module->crystals[axis] - 1;
-    const double index = fmin(fmax(floor(cell), 0), last);
-    const double face = fabs(fabs(cell - index - 0.5) - half_face);
+    const double index = fmin(fmax(floor(cell), 0), last), face = fabs(fabs(cell - index - 0.5) - half_face);
     return fmin(face, fmin(fabs(cell), fabs(last + 1 - cell)));
 }
 
@@ -252,5 +250,3 @@ static inline double eye_borderline_weight(struct eye *eye, const double point_m
 
 /* Relative tolerance of an element of sampled lines, apart from lines near edges. */
 #define ELEMENT_TOLERANCE 1e-5
-
-#endif

@@ -192,8 +192,7 @@ static void test_one_and_none(void **unused)
     check_forward(subject, &one, &state);
     check_back(subject, &one, &value, &state);
     float *image = draw(&state, num_voxels_of(subject));
-    assert_ok(array_forward_part(op, &none, image, NULL));
-    assert_ok(array_back_part(op, &none, &value, image));
+    assert_ok(array_forward_part(op, &none, image, NULL), array_back_part(op, &none, &value, image));
     assert_true(is_zero(image, num_voxels_of(subject)));
 }
 

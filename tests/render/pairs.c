@@ -39,10 +39,11 @@ static lr_scanner *create_box(void)
     return scanner_of(modules, 4, 0);
 }
 
-static const struct scanner_case cases[] = {
-    {"bench", create_bench, 30},   {"tilted", create_tilted, 12}, {"ruled tilted", create_ruled_tilted, 10},
-    {"barrel", create_barrel, 10}, {"box", create_box, 9},
-};
+static const struct scanner_case cases[] = {{"bench", create_bench, 30},
+                                            {"tilted", create_tilted, 12},
+                                            {"ruled tilted", create_ruled_tilted, 10},
+                                            {"barrel", create_barrel, 10},
+                                            {"box", create_box, 9}};
 enum { NUM_CASES = sizeof(cases) / sizeof(cases[0]) };
 
 /* A grid with two voxels along each axis, one around the point, the other towards the centre, because grids must reach
@@ -81,8 +82,7 @@ static bool check_rows(const char *name, lr_scanner *scanner, double reach_mm, u
     subject->params.mode = LR_MODE_EXACT;
     subject->points = (const double(*)[3])points;
     subject->num_points = NUM_TEST_POINTS;
-    assert_false(lr_modules_may_hide(scanner));
-    assert_true(lr_lors_axial_axis(subject->lors) < 0);
+    assert_all(!lr_modules_may_hide(scanner), lr_lors_axial_axis(subject->lors) < 0);
     for (int k = 0; k < NUM_TEST_POINTS; k++) test_point(scanner, reach_mm, k, state, points[k]);
     for (int k = 0; k < NUM_TEST_POINTS; k++) {
         float image[8] = {0};
@@ -167,8 +167,7 @@ static void test_deterministic(void **unused)
 static void check_near(const float *found, const float *expected, int64_t count)
 {
     const struct gap gap = gap_of_floats(found, expected, count);
-    assert_true(gap.largest > 0);
-    assert_true(gap.worst <= 2e-6 * gap.largest);
+    assert_all(gap.largest > 0, gap.worst <= 2e-6 * gap.largest);
 }
 
 /* The forward projection of a part equals that of all LORs at the part's LORs. The back-projection equals that of all
@@ -213,5 +212,4 @@ static void test_parts(void **unused)
         check_part(subject, k % 2 == 0 ? 1 : 5, k < 2 ? 0 : 3 * 42 * 42 * (int64_t)sizeof(float), &state);
 }
 
-stage_main("render_pairs", CASE(test_rows), CASE(test_projections), CASE(test_deterministic), CASE(test_parts),
-           CASE(test_random_modules))
+stage_main("render_pairs", EACH(CASE, test_rows, test_projections, test_deterministic, test_parts, test_random_modules))

@@ -113,15 +113,10 @@ static void test_refusals(void **unused)
 {
     struct lr_backend backend;
     struct subject *subject = subject_open("opposed", create_opposed());
-    struct lr_backend_params params = {.scanner = subject->scanner,
-                                       .lors = subject->lors,
-                                       .grid = &subject->grid,
-                                       .mode = LR_MODE_SAMPLED,
-                                       .rays = 2,
-                                       .samples = {1, 1, 1},
-                                       .threads = 1,
-                                       .penetration = true,
-                                       .log = &subject->log.log};
+    struct lr_backend_params params =
+        filled(struct lr_backend_params, .scanner = subject->scanner, .lors = subject->lors, .grid = &subject->grid,
+               .mode = LR_MODE_SAMPLED, .rays = 2, .samples = {1, 1, 1}, .threads = 1, .penetration = true,
+               .log = &subject->log.log);
     assert_int_equal(lr_raster_backend_create(&params, &backend), LR_USAGE);
     assert_says(subject->log.error, "use backend cpu or compute");
     params.mode = LR_MODE_EXACT;

@@ -77,16 +77,12 @@ static void check_roles(struct setting *setting, const double point_mm[1][3], in
 {
     const struct lr_batch batch = plan_point(setting, point_mm);
     for (int k = 0; k < batch.num_draws; k++) {
-        const int i = batch.images[batch.draws[k].image].primary;
-        const int j = pairs_with(&batch.draws[k]);
+        const int i = batch.images[batch.draws[k].image].primary, j = pairs_with(&batch.draws[k]);
         assert_true(setting->plan->hiding || batch.draws[k].secondary == (uint32_t)j);
         if (j < 0) continue;
-        const double a = setting->eye->modules[i].distance_squared;
-        const double b = setting->eye->modules[j].distance_squared;
+        const double a = setting->eye->modules[i].distance_squared, b = setting->eye->modules[j].distance_squared;
         const int other = image_of(&batch, j);
-        assert_true(i != j);
-        assert_true(setting->eye->modules[i].height > 0);
-        assert_true(setting->eye->modules[j].height > 0);
+        assert_all(i != j, setting->eye->modules[i].height > 0, setting->eye->modules[j].height > 0);
         assert_true(a > b || fabs(a - b) <= 1e-9 * a);
         if (fabs(a - b) <= 1e-9 * fmax(a, b)) {
             assert_true(i < j);
@@ -126,8 +122,7 @@ static void test_ties_and_culling_at_the_centre(void **unused)
     const struct lr_batch batch = plan_point(setting, (const double[1][3]){{0, 0, 0}});
     for (int i = 0; i < 4; i++) {
         const int image = image_of(&batch, i);
-        assert_true(image >= 0);
-        assert_true(draws(&batch, image, i + 4));
+        assert_all(image >= 0, draws(&batch, image, i + 4));
         const int opposite = image_of(&batch, i + 4);
         assert_false(opposite >= 0 && draws(&batch, opposite, i));
     }
@@ -149,8 +144,7 @@ static int check_visible(struct setting *setting, const double point_mm[1][3])
             eye_pixel_line(setting->eye, i, pixel, ray);
             const int j = eye_first_hit(setting->eye, i, ray, &edge);
             if (j >= 0 && eye_pairs(setting->eye, i, j) && lr_lors_pair(setting->lors, i, j) >= 0) {
-                assert_true(image >= 0);
-                assert_true(draws(&batch, image, j));
+                assert_all(image >= 0, draws(&batch, image, j));
                 met++;
             }
         }
@@ -269,11 +263,9 @@ static void check_tiles(const struct lr_plan *plan, const struct lr_batch *batch
     for (int k = 0; k < batch->num_images; k++) {
         const struct lr_plan_image *image = &batch->images[k];
         const int column = image->tile_x / plan->tile[0], row = image->tile_y / plan->tile[1];
-        assert_int_equal(image->tile_x % plan->tile[0], 0);
-        assert_int_equal(image->tile_y % plan->tile[1], 0);
+        assert_ints(image->tile_x % plan->tile[0], 0, image->tile_y % plan->tile[1], 0);
         assert_true(column >= 0 && column < plan->columns && row >= 0 && row < batch->atlas_rows);
-        assert_true(image->tile_x + plan->tile[0] <= atlas_size);
-        assert_true(image->tile_y + plan->tile[1] <= atlas_size);
+        assert_all(image->tile_x + plan->tile[0] <= atlas_size, image->tile_y + plan->tile[1] <= atlas_size);
         assert_false(taken[row * plan->columns + column]);
         taken[row * plan->columns + column] = true;
     }
@@ -312,8 +304,7 @@ static void count_batches(struct setting *setting, const struct lr_plan_work *wo
         ++*num_batches;
         assert_true(*num_batches < 10000);
     }
-    assert_int_equal(batch.num_images, 0);
-    assert_int_equal(cursor.row, work->rows->end - work->rows->begin);
+    assert_ints(batch.num_images, 0, cursor.row, work->rows->end - work->rows->begin);
 }
 
 static void test_batches_cover_rows(void **unused)
@@ -338,8 +329,7 @@ static void test_batches_cover_rows(void **unused)
             }
             assert_int_equal(images_of_row[row], expected);
         }
-        assert_true(k > 0 || num_split > 5);
-        assert_true(k < 4 || num_batches < 5);
+        assert_all(k > 0 || num_split > 5, k < 4 || num_batches < 5);
         destroy_kept(NULL);
     }
 }
@@ -348,8 +338,7 @@ static void test_batches_cover_rows(void **unused)
 static void test_points_keep_their_precision(void **unused)
 {
     const double point[1][3] = {{1.23456789012345, -7.65432109876543, 0.000123456789}};
-    struct setting *setting = setting_open(create_ring_of_8(), 1, 512);
-    const struct lr_batch batch = plan_point(setting, point);
+    const struct lr_batch batch = plan_point(setting_open(create_ring_of_8(), 1, 512), point);
     assert_true(batch.num_images > 0);
     for (int k = 0; k < 3; k++)
         assert_close((double)batch.images[0].point[k] + (double)batch.images[0].rest[k], point[0][k], 1e-13);
@@ -413,8 +402,7 @@ static void test_small_atlas_is_refused(void **unused)
     struct test_log log = TEST_LOG(log);
     /* 8 modules need 3 x 3 tiles of 12 */
     struct setting *setting = setting_open(create_ring_of_8(), 2, 36);
-    assert_int_equal(setting->plan->tile[0], 12);
-    assert_int_equal(setting->plan->max_images, 9);
+    assert_ints(setting->plan->tile[0], 12, setting->plan->max_images, 9);
     struct lr_plan_params params = {.lors = setting->lors, .rays = 2, .atlas_size = 35, .log = &log.log};
     assert_null(lr_plan_create(&params));
     assert_error(&log, LR_USAGE, "8 modules");

@@ -34,23 +34,16 @@ static struct bench *bench_open(lr_scanner *scanner, double reach_mm, int rays, 
                                 bool deterministic, int64_t memory)
 {
     const double edge = reach_mm / 4;
-    struct bench *bench = calloc(1, sizeof(*bench));
-    assert_non_null(bench);
+    struct bench *bench = non_null(calloc(1, sizeof(*bench)));
     struct subject *subject = bench->subject = subject_open("raster", scanner);
     subject->grid = lr_grid_centred((const int[3]){5, 4, 3}, (const double[3]){edge, edge * 1.1, edge * 0.7});
     subject->grid.origin_mm[0] += 0.13 * edge;
     bench->num_voxels = lr_grid_num_voxels(&subject->grid);
     bench->num_lors = subject->lors->count;
-    bench->params = (struct lr_backend_params){.scanner = scanner,
-                                               .lors = subject->lors,
-                                               .grid = &subject->grid,
-                                               .mode = LR_MODE_SAMPLED,
-                                               .rays = rays,
-                                               .samples = {samples[0], samples[1], samples[2]},
-                                               .threads = 2,
-                                               .max_memory_bytes = memory,
-                                               .deterministic = deterministic,
-                                               .log = &subject->log.log};
+    bench->params =
+        filled(struct lr_backend_params, .scanner = scanner, .lors = subject->lors, .grid = &subject->grid,
+               .mode = LR_MODE_SAMPLED, .rays = rays, .samples = {samples[0], samples[1], samples[2]}, .threads = 2,
+               .max_memory_bytes = memory, .deterministic = deterministic, .log = &subject->log.log);
     stage_check(subject, lr_raster_backend_create(&bench->params, &bench->backend) == LR_OK);
     return keep_object(bench, end_bench);
 }
@@ -110,12 +103,6 @@ static double adjoint_error(const struct bench *bench, const struct vectors *vec
                                      dot_product(vectors->data, vectors->data, num_lors));
 }
 
-static void assert_same_vectors(const struct bench *bench, const struct vectors *a, const struct vectors *b)
-{
-    assert_memory_equal(a->projected, b->projected, (size_t)bench->num_lors * sizeof(float));
-    assert_memory_equal(a->gathered, b->gathered, (size_t)bench->num_voxels * sizeof(float));
-}
-
 static void check_projections(lr_scanner *scanner, const char *name, double reach_mm, int rays, const int samples[3],
                               uint64_t *state)
 {
@@ -156,14 +143,11 @@ static void test_projections_meet_rows(void **unused)
 /* Many batches follow each other, and the data of each exceed a command buffer. */
 static void test_batches_follow_each_other(void **unused)
 {
-    static const int crystals[1] = {13};
-    lr_ring ring = ring_of(59, 18, crystals, crystals, 1.55, 1.45);
-    ring.rings = 2;
-    ring.ring_pitch_mm = 27.85;
-    ring.depth_mm = 15;
+    lr_scanner *scanner =
+        scanner_from("ring: {radius_mm: 59, modules: 18, rings: 2, ring_pitch_mm: 27.85}\nmodule: {crystals: [13, 13], "
+                     "pitch_mm: [1.55, 1.55], face_mm: [1.45, 1.45], depth_mm: 15}");
     uint64_t state = test_seed();
-    check_projections(scanner_ring(&ring, &(lr_scanner_params){.name = "two rings of 18"}), "two of 18", 20, 1,
-                      (const int[3]){3, 2, 2}, &state);
+    check_projections(scanner, "two of 18", 20, 1, (const int[3]){3, 2, 2}, &state);
 }
 
 /* --- windows of LORs, made necessary by a small memory limit --- */
@@ -199,7 +183,8 @@ static void test_same_bits_twice(void **unused)
     const struct vectors first = project(benches[0], &states[0]);
     for (int k = 0; k < 2; k++) {
         const struct vectors again = project(benches[k], &states[1 + k]);
-        assert_same_vectors(benches[k], &first, &again);
+        assert_memory_equal(first.projected, again.projected, (size_t)benches[k]->num_lors * sizeof(float));
+        assert_memory_equal(first.gathered, again.gathered, (size_t)benches[k]->num_voxels * sizeof(float));
     }
 }
 
@@ -238,8 +223,7 @@ static struct stage_counts count_projection(struct bench *bench, bool is_forward
         assert_true(stage_counts_begin(&of_sums));
         stage_check(subject, lr_vector_add_up(&data, NULL, &added) == LR_OK);
         stage_counts_end(&of_sums);
-        assert_true(of_sums.counts[STAGE_COMPUTE] > 0);
-        assert_true(added.sum > 0.0);
+        assert_all(of_sums.counts[STAGE_COMPUTE] > 0, added.sum > 0.0);
     }
     gl_context_release(ctx);
     if (!can_count) skip();
@@ -301,8 +285,7 @@ struct watch {
 static bool watch_report(void *user, const char *what, double done, double total)
 {
     struct watch *watch = user;
-    assert_non_null(what);
-    assert_true(done >= watch->last && done <= total * (1 + 1e-9));
+    assert_all(what != NULL, done >= watch->last && done <= total * (1 + 1e-9));
     watch->last = done;
     return ++watch->calls != watch->stop_after;
 }

@@ -21,8 +21,7 @@ static lr_status take(void *user, const lr_row *row)
     assert_int_equal(row->row, received->next_row++);
     for (int64_t k = 0; k < row->count; k++) {
         assert_true(row->lor[k] >= 0 && row->lor[k] < received->lors->count);
-        assert_true(k == 0 || row->lor[k] > row->lor[k - 1]);
-        assert_true(row->probability[k] > 0);
+        assert_all(k == 0 || row->lor[k] > row->lor[k - 1], row->probability[k] > 0);
         assert_true(lr_lors_in_coincidence(received->lors, row->lor[k]));
     }
     take_row(received->rows, row);
@@ -112,8 +111,7 @@ static void test_rows_add_up_to_their_lines(void **context)
                 slack += edge <= BORDERLINE_PITCHES ? weight : 0;
             }
         }
-        assert_true(lines > 0);
-        assert_true(fabs(sum - lines) <= 1e-6 * lines + slack);
+        assert_all(lines > 0, fabs(sum - lines) <= 1e-6 * lines + slack);
     }
 }
 

@@ -2,10 +2,9 @@
  * Copyright The LORaster authors
  *
  * Scanners for the tests of rendering; each of them tests something that can go wrong. */
-#ifndef LR_TESTS_RENDER_SCANNERS_H
-#define LR_TESTS_RENDER_SCANNERS_H
+#pragma once
 
-#include "test.h"
+#include "fixtures.h"
 
 #include "base/vec.h"
 
@@ -69,48 +68,32 @@ static inline lr_scanner *scanner_of(const lr_module *modules, int num_modules, 
     return scanner;
 }
 
-static inline lr_scanner *scanner_ring(const lr_ring *ring, const lr_scanner_params *rules)
+/* Modules of one shape at several places. */
+static inline lr_scanner *placed(const lr_module *shape, const struct placement *at, int num_modules)
 {
-    lr_scanner *scanner = lr_scanner_create_ring(rules, ring);
-    if (scanner == NULL) fail_msg("the test's ring is refused: %s", lr_last_error(NULL));
-    return scanner;
-}
-
-/* A ring of square crystals; the caller may set further fields. */
-static inline lr_ring ring_of(double radius_mm, int modules, const int *nu, const int *nv, double pitch_mm,
-                              double face_mm)
-{
-    return (lr_ring){.radius_mm = radius_mm,
-                     .modules = modules,
-                     .block_crystals = {nu, nv},
-                     .pitch_mm = {pitch_mm, pitch_mm},
-                     .face_mm = {face_mm, face_mm},
-                     .depth_mm = 10};
+    lr_module modules[4];
+    for (int m = 0; m < num_modules; m++) modules[m] = place_module(shape, &at[m]);
+    return scanner_of(modules, num_modules, 0);
 }
 
 static inline lr_scanner *create_opposed(void)
 {
     const lr_module shape = shape_of(9, 9, 4.3, 4.0);
-    const lr_module modules[2] = {place_module(&shape, &(struct placement){90, 465, 0, 0, 0, 0}),
-                                  place_module(&shape, &(struct placement){270, 465, 0, 0, 0, 0})};
-    return scanner_of(modules, 2, 0);
+    return placed(&shape, (const struct placement[]){{90, 465, 0, 0, 0, 0}, {270, 465, 0, 0, 0, 0}}, 2);
 }
 
 static inline lr_scanner *create_oblique(void)
 {
     const lr_module shape = shape_of(13, 13, 1.55, 1.45);
-    const lr_module modules[2] = {place_module(&shape, &(struct placement){10, 59, 0, 0, 0, 0}),
-                                  place_module(&shape, &(struct placement){160, 59, 5, 0, 0, 0})};
-    return scanner_of(modules, 2, 0);
+    return placed(&shape, (const struct placement[]){{10, 59, 0, 0, 0, 0}, {160, 59, 5, 0, 0, 0}}, 2);
 }
 
 static inline lr_scanner *create_tilted(void)
 {
     const lr_module shape = shape_of(8, 10, 2.2, 2.1);
-    const lr_module modules[3] = {place_module(&shape, &(struct placement){0, 60, 3, 20, 5, 0}),
-                                  place_module(&shape, &(struct placement){185, 55, -4, -15, 8, 30}),
-                                  place_module(&shape, &(struct placement){120, 62, 0, 30, -12, 45})};
-    return scanner_of(modules, 3, 0);
+    return placed(
+        &shape, (const struct placement[]){{0, 60, 3, 20, 5, 0}, {185, 55, -4, -15, 8, 30}, {120, 62, 0, 30, -12, 45}},
+        3);
 }
 
 static inline lr_scanner *create_unequal(void)
@@ -128,9 +111,7 @@ static inline lr_scanner *create_unequal(void)
 static inline lr_scanner *create_gapped(void)
 {
     const lr_module shape = shape_of(7, 7, 3.0, 1.5);
-    const lr_module modules[2] = {place_module(&shape, &(struct placement){0, 50, 0, 0, 0, 0}),
-                                  place_module(&shape, &(struct placement){175, 45, 0, 0, 0, 0})};
-    return scanner_of(modules, 2, 0);
+    return placed(&shape, (const struct placement[]){{0, 50, 0, 0, 0, 0}, {175, 45, 0, 0, 0, 0}}, 2);
 }
 
 /* Modules with u x v away from the axis; detection planes lie at 3 mm depth. */
@@ -149,44 +130,28 @@ static inline lr_scanner *create_flipped(void)
 
 static inline lr_scanner *create_ring_of_8(void)
 {
-    const int nu = 6, nv = 6;
-    lr_ring ring = ring_of(20, 8, &nu, &nv, 2.2, 2.0);
-    ring.first_angle_deg = 90;
-    return scanner_ring(&ring, &(lr_scanner_params){.detection_depth_mm = 0});
+    return scanner_from("ring: {radius_mm: 20, modules: 8, first_angle_deg: 90}\nmodule: {crystals: [6, 6], pitch_mm: "
+                        "[2.2, 2.2], face_mm: [2, 2], depth_mm: 10}");
 }
 
 static inline lr_scanner *create_two_rings(void)
 {
-    const int nu = 6, nv = 5;
-    lr_ring ring = ring_of(22, 8, &nu, &nv, 2.2, 2.0);
-    ring.rings = 2;
-    ring.ring_pitch_mm = 12;
-    ring.face_mm[1] = 2.1;
-    return scanner_ring(&ring, &(lr_scanner_params){.detection_depth_mm = 1.5});
+    return scanner_from("ring: {radius_mm: 22, modules: 8, rings: 2, ring_pitch_mm: 12}\nmodule: {crystals: [6, 5], "
+                        "pitch_mm: [2.2, 2.2], face_mm: [2, 2.1], depth_mm: 10}\ndetection_depth_mm: 1.5");
 }
 
 /* Panels of 2 x 2 unequal blocks in one plane, with gaps between them. */
 static inline lr_scanner *create_blocks(void)
 {
-    const int nu[2] = {7, 8}, nv[2] = {8, 8};
-    const lr_ring ring = {.radius_mm = 40,
-                          .modules = 6,
-                          .first_angle_deg = 90,
-                          .blocks = {2, 2},
-                          .block_crystals = {nu, nv},
-                          .block_gap_mm = {0.5, 0.5},
-                          .pitch_mm = {2.2, 2.2},
-                          .face_mm = {2.12, 2.12},
-                          .depth_mm = 13};
-    return scanner_ring(&ring, &(lr_scanner_params){.detection_depth_mm = 0});
+    return scanner_from("ring: {radius_mm: 40, modules: 6, first_angle_deg: 90}\nmodule: {crystals: [[7, 8], [8, 8]], "
+                        "block_gap_mm: [0.5, 0.5], pitch_mm: [2.2, 2.2], face_mm: [2.12, 2.12], depth_mm: 13}");
 }
 
 /* Modules one behind the other, seen from the axis: the nearer module, with the higher index, hides part of the farther
  * one; its gaps hide, too. A third module overlaps both. */
 static inline lr_scanner *create_stacked(void)
 {
-    const lr_module wide = shape_of(9, 9, 2.5, 2.4);
-    const lr_module sparse = shape_of(4, 4, 2.8, 1.4);
+    const lr_module wide = shape_of(9, 9, 2.5, 2.4), sparse = shape_of(4, 4, 2.8, 1.4);
     const lr_module modules[4] = {place_module(&wide, &(struct placement){5, 90, 0, 0, 0, 0}),
                                   place_module(&wide, &(struct placement){180, 70, 0, 0, 0, 0}),
                                   place_module(&sparse, &(struct placement){184, 45, 2, 0, 10, 0}),
@@ -197,16 +162,9 @@ static inline lr_scanner *create_stacked(void)
 /* Coincidence rules that exclude some crystal pairs of two modules: separable masks. */
 static inline lr_scanner *create_ruled_ring(void)
 {
-    const int nu = 6, nv = 5;
-    lr_ring ring = ring_of(22, 8, &nu, &nv, 2.2, 2.0);
-    ring.first_angle_deg = 10;
-    ring.rings = 2;
-    ring.ring_pitch_mm = 12;
-    ring.face_mm[1] = 2.1;
-    return scanner_ring(&ring, &(lr_scanner_params){.coincidence = {.field_of_view_mm = 15,
-                                                                    .min_module_difference = 3,
-                                                                    .limits_ring_difference = true,
-                                                                    .max_ring_difference = 6}});
+    return scanner_from("ring: {radius_mm: 22, modules: 8, first_angle_deg: 10, rings: 2, ring_pitch_mm: 12}\nmodule: "
+                        "{crystals: [6, 5], pitch_mm: [2.2, 2.2], face_mm: [2, 2.1], depth_mm: 10}\ncoincidence: "
+                        "{field_of_view_mm: 15, min_module_difference: 3, max_ring_difference: 6}");
 }
 
 /* A field of view, and modules that do not stand upright: the mask has one bit for each crystal pair. */
@@ -222,21 +180,18 @@ static inline lr_scanner *create_ruled_tilted(void)
 /* Large distances: the precision that floats still have on a whole-body scanner. */
 static inline lr_scanner *create_large_ring(void)
 {
-    const int nu = 27, nv = 12;
-    lr_ring ring = ring_of(465, 12, &nu, &nv, 4.3, 4.0);
-    ring.depth_mm = 30;
-    return scanner_ring(&ring, &(lr_scanner_params){.coincidence = {.field_of_view_mm = 576}});
+    return scanner_from("ring: {radius_mm: 465, modules: 12}\nmodule: {crystals: [27, 12], pitch_mm: [4.3, 4.3], "
+                        "face_mm: [4, 4], depth_mm: 30}\ncoincidence: {field_of_view_mm: 576}");
 }
 
 static const struct scanner_case scanner_cases[] = {
-    {"opposed", create_opposed, 15},        {"oblique", create_oblique, 20},
-    {"tilted", create_tilted, 12},          {"unequal", create_unequal, 8},
-    {"gapped", create_gapped, 8},           {"flipped", create_flipped, 10},
-    {"ring of 8", create_ring_of_8, 10},    {"two rings", create_two_rings, 10},
-    {"blocks", create_blocks, 14},          {"stacked", create_stacked, 8},
-    {"ruled ring", create_ruled_ring, 8},   {"ruled tilted", create_ruled_tilted, 10},
-    {"large ring", create_large_ring, 200},
-};
+    {"opposed", create_opposed, 15},       {"oblique", create_oblique, 20},
+    {"tilted", create_tilted, 12},         {"unequal", create_unequal, 8},
+    {"gapped", create_gapped, 8},          {"flipped", create_flipped, 10},
+    {"ring of 8", create_ring_of_8, 10},   {"two rings", create_two_rings, 10},
+    {"blocks", create_blocks, 14},         {"stacked", create_stacked, 8},
+    {"ruled ring", create_ruled_ring, 8},  {"ruled tilted", create_ruled_tilted, 10},
+    {"large ring", create_large_ring, 200}};
 enum { NUM_SCANNER_CASES = sizeof(scanner_cases) / sizeof(scanner_cases[0]) };
 
 static inline const struct scanner_case *scanner_case_named(const char *name)
@@ -346,5 +301,3 @@ static inline void test_point(const lr_scanner *scanner, double reach_mm, int in
     default: break;
     }
 }
-
-#endif

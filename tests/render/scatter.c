@@ -33,8 +33,7 @@ static int64_t place_in(const struct lr_pair_window *window, int64_t lor)
 {
     int64_t first = 0;
     for (int64_t k = window->begin; k < window->end; k++) {
-        const int64_t pair = lr_pair_window_pair(window, k);
-        const int64_t within = lor - window->lors->offsets[pair];
+        const int64_t pair = lr_pair_window_pair(window, k), within = lor - window->lors->offsets[pair];
         if (within >= 0 && within < lr_pair_size(window->lors, pair)) return first + within;
         first += lr_pair_size(window->lors, pair);
     }
@@ -62,8 +61,7 @@ static struct lr_scatter open_scatter(struct stage *stage, const struct voxels *
     struct lr_scatter scatter;
     stage_check(stage, lr_scatter_init(&scatter, &stage->scene, stage->plan, voxels->count) == LR_OK);
     scatter.factor = voxels->factor;
-    const lr_vector values = lr_vector_of_floats(voxels->values, voxels->count);
-    stage_check(stage, lr_texels_copy(&scatter.voxels, &values, true) == LR_OK);
+    stage_check(stage, lr_texels_copy(&scatter.voxels, vector_of(voxels->values, voxels->count), true) == LR_OK);
     return scatter;
 }
 
@@ -83,8 +81,7 @@ static int check_scatter(struct stage *stage, const struct voxels *voxels, const
         stage_check(stage, lr_scatter_run(&scatter, &stage->images, &voxels->made.batch, &lors) == LR_OK);
         sum_pixels(stage, voxels, window, want);
     }
-    lr_vector values = lr_vector_of_floats(got, window->num_values);
-    stage_check(stage, lr_scatter_end(&scatter, &lors, &values) == LR_OK);
+    stage_check(stage, lr_scatter_end(&scatter, &lors, vector_of(got, window->num_values)) == LR_OK);
     for (int64_t lor = 0; lor < window->num_values; lor++) {
         filled += want[lor] > 0;
         assert_close((double)got[lor], want[lor], sum_tolerance);
@@ -168,8 +165,7 @@ static void check_rounding(struct stage *stage, const struct voxels *voxels, int
     stage_check(stage, lr_texels_copy(&lors, &vector, true) == LR_OK);
     stage_check(stage, lr_scatter_run(&scatter, &stage->images, &voxels->made.batch, &lors) == LR_OK);
     stage_check(stage, lr_texels_copy(&lors, &vector, false) == LR_OK);
-    assert_true(values[lor] == 16777224.0f);
-    assert_true(values[lor + 1] == 8.5f);
+    assert_all(values[lor] == 16777224.0f, values[lor + 1] == 8.5f);
     lr_scatter_finish(&scatter);
     lr_texels_destroy(&lors);
 }
@@ -207,27 +203,22 @@ static void test_texels_round_trip(void **context)
     static const int64_t sizes[] = {1, 4095, 4096, 4097, 12288, 20000};
     enum { BEFORE = 5 };
     uint64_t state = test_seed();
-    lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_GL});
-    assert_non_null(place);
+    lr_place *place = non_null(lr_place_open(&(lr_place_params){.kind = LR_PLACE_GL}));
     assert_ok(gl_context_make_current(place->ctx));
     for (int k = 0; k < 6; k++) {
         const int64_t count = sizes[k];
         struct lr_texels texels = lr_texels_create(place->ctx, "texels", count);
-        float *values = kept(count, sizeof(*values));
-        float *back = kept(count, sizeof(*back));
-        lr_vector from = lr_vector_of_floats(values, count), to = lr_vector_of_floats(back, count);
-        lr_vector there;
+        float *values = kept(count, sizeof(*values)), *back = kept(count, sizeof(*back));
+        lr_vector to = lr_vector_of_floats(back, count), there;
         assert_non_null(texels.target);
         assert_ok(lr_vector_create(&(lr_vector_params){.place = place, .count = count + 2 * BEFORE}, &there));
         lr_vector part = lr_vector_part(&there, BEFORE, count);
         for (int64_t lor = 0; lor < count; lor++) values[lor] = (float)test_random(&state);
         assert_ok(lr_texels_copy(&texels, &to, false));
         assert_true(back[0] == 0.0f && back[count - 1] == 0.0f);
-        assert_ok(lr_texels_copy(&texels, &from, true));
-        assert_ok(lr_texels_copy(&texels, &to, false));
+        assert_ok(lr_texels_copy(&texels, vector_of(values, count), true), lr_texels_copy(&texels, &to, false));
         assert_memory_equal(values, back, (size_t)count * sizeof(*values));
-        assert_ok(lr_texels_copy(&texels, &part, false));
-        assert_ok(lr_texels_renew(&texels, place->ctx, "texels", count));
+        assert_ok(lr_texels_copy(&texels, &part, false), lr_texels_renew(&texels, place->ctx, "texels", count));
         assert_ok(lr_texels_copy(&texels, &part, true));
         memset(back, 0, (size_t)count * sizeof(*back));
         assert_ok(lr_texels_copy(&texels, &to, false));

@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Helpers that run the passes of src/correspondence one by one on a scanner of a test. */
-#ifndef LR_TESTS_RENDER_STAGE_H
-#define LR_TESTS_RENDER_STAGE_H
+#pragma once
 
 #include "device.h"
 #include "lines.h"
@@ -119,11 +118,9 @@ static inline struct stage *stage_open(const struct stage_params *params)
     *stage = (struct stage){.ctx = params->ctx, .scanner = keep(params->scanner)};
     test_log_init(&stage->log);
     stage->lors = keep(lr_lors_create(stage->scanner, &stage->log.log));
-    stage->plan =
-        lr_plan_create(&(struct lr_plan_params){.lors = stage->lors,
-                                                .rays = params->rays,
-                                                .atlas_size = stage_atlas_size(stage->scanner, params->rays, tiles),
-                                                .log = &stage->log.log});
+    stage->plan = lr_plan_create(&filled(struct lr_plan_params, .lors = stage->lors, .rays = params->rays,
+                                         .atlas_size = stage_atlas_size(stage->scanner, params->rays, tiles),
+                                         .log = &stage->log.log));
     stage_check(stage, stage->plan != NULL);
     stage_check(stage, lr_scene_init(&stage->scene, stage->ctx, stage->lors,
                                      &(struct lr_scene_absorption){params->mu, params->mu_steps}) == LR_OK);
@@ -131,16 +128,10 @@ static inline struct stage *stage_open(const struct stage_params *params)
                            LR_OK);
     stage->eye = eye_create(stage->scanner, params->rays);
     stage->grid = lr_grid_centred((const int[3]){2, 2, 2}, (const double[3]){1, 1, 1});
-    stage->backend_params = (struct lr_backend_params){.scanner = stage->scanner,
-                                                       .lors = stage->lors,
-                                                       .grid = &stage->grid,
-                                                       .mode = LR_MODE_SAMPLED,
-                                                       .rays = params->rays,
-                                                       .samples = {1, 1, 1},
-                                                       .mu = params->mu,
-                                                       .mu_steps = params->mu_steps,
-                                                       .threads = 1,
-                                                       .log = &stage->log.log};
+    stage->backend_params =
+        filled(struct lr_backend_params, .scanner = stage->scanner, .lors = stage->lors, .grid = &stage->grid,
+               .mode = LR_MODE_SAMPLED, .rays = params->rays, .samples = {1, 1, 1}, .mu = params->mu,
+               .mu_steps = params->mu_steps, .threads = 1, .log = &stage->log.log);
     return keep_object(stage, stage_close);
 }
 
@@ -249,10 +240,7 @@ static inline lr_scanner *preset_scanner(const char *name)
 /* Random values up to most_per_mm; crystals have about 0.02. The caller destroys the image. */
 static inline lr_image *random_mu(const lr_grid *grid, double most_per_mm, uint64_t *state)
 {
-    lr_image *mu = lr_image_create(grid, NULL);
-    assert_non_null(mu);
+    lr_image *mu = non_null(lr_image_create(grid, NULL));
     for (int64_t v = 0; v < lr_grid_num_voxels(grid); v++) mu->values[v] = (float)(most_per_mm * test_random(state));
     return mu;
 }
-
-#endif

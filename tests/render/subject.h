@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Operators of several backends on one scanner, and differences of their elements and projections. */
-#ifndef LR_TESTS_RENDER_SUBJECT_H
-#define LR_TESTS_RENDER_SUBJECT_H
+#pragma once
 
 #include "stage.h"
 
@@ -28,13 +27,8 @@ static inline struct subject *subject_open(const char *name, lr_scanner *scanner
     test_log_init(&subject->log);
     subject->lors = keep(lr_lors_create(scanner, &subject->log.log));
     subject->grid = lr_grid_centred((const int[3]){2, 2, 2}, (const double[3]){2, 2, 2});
-    subject->params = (lr_operator_params){.lors = subject->lors,
-                                           .grid = &subject->grid,
-                                           .mode = LR_MODE_SAMPLED,
-                                           .samples = {1, 1, 1},
-                                           .store = LR_STORE_NO,
-                                           .threads = 2,
-                                           .log = &subject->log.log};
+    subject->params = filled(lr_operator_params, .lors = subject->lors, .grid = &subject->grid, .mode = LR_MODE_SAMPLED,
+                             .samples = {1, 1, 1}, .store = LR_STORE_NO, .threads = 2, .log = &subject->log.log);
     return subject;
 }
 
@@ -236,8 +230,7 @@ static inline void compare_pictures(struct subject *subject, struct eye *eye, in
 /* A selection, and a list of its LORs. */
 struct part {
     lr_selection selection;
-    int64_t *lors;
-    int64_t count;
+    int64_t *lors, count;
 };
 
 /* Selects every `every_pair`th pair of modules, or every `every_lor`th LOR of these pairs. */
@@ -283,5 +276,3 @@ static inline void check_deterministic(struct subject *subject, const float *ima
     }
     for (int k = 2; k < ROUNDS; k++) assert_memory_equal(data[k], data[1], (size_t)count * sizeof(**data));
 }
-
-#endif

@@ -10,14 +10,7 @@ environment:
   MUTANTS_SEED    any text: another tenth; default: the commit, or without git always the same
   MUTANTS         regular expression of the shaders, which are then all tried
 """
-import os
-import random
-import re
-import shutil
-import subprocess
-import sys
-import tempfile
-import unittest
+import os, random, re, shutil, subprocess, sys, tempfile, unittest
 from pathlib import Path
 
 FOLDER = Path(sys.argv.pop())
@@ -178,8 +171,7 @@ MUTANTS = [
     ("correspondence/columns/list_forward.comp", "k < LR_LIST_SHARE", "k + 1 < LR_LIST_SHARE", "alone_lists.test_list_forward"),
     ("correspondence/columns/list_back.comp", "entry.value / float(", "1.001 * entry.value / float(", "alone_lists.test_list_back"),
     ("correspondence/points/forward.comp", "weight * images", "1.001 * weight * images",
-     "alone_compute.test_forward alone_compute.test_forward_hidden "
-     "alone_compute.test_forward_absorbed"),
+     "alone_compute.test_forward alone_compute.test_forward_hidden alone_compute.test_forward_absorbed"),
     ("correspondence/points/back.comp", "k < half_size", "k + 1 < half_size", "alone_compute.test_back"),
     ("correspondence/points/rows.comp", "floatBitsToUint(weight)", "floatBitsToUint(1.001 * weight)",
      "alone_compute.test_rows alone_compute.test_rows_hidden alone_compute.test_rows_absorbed"),
@@ -216,8 +208,7 @@ MUTANTS = [
     ("correspondence/columns/strips.glsl", "0.5 * crossing.primary.face", "0.1 * crossing.primary.face",
      "alone_lists.test_columns_rows"),
     ("correspondence/columns/tube.glsl", "scale, -1e-3)), 0.0)", "scale, -1e-3)), 1.0)",
-     "alone_columns.test_forward_sampled alone_columns.test_forward_exact "
-     "alone_lists.test_list_back"),
+     "alone_columns.test_forward_sampled alone_columns.test_forward_exact alone_lists.test_list_back"),
     ("common/fixed.glsl", "536870912.0", "536800000.0", "alone_lists.test_list_back alone_pairs.test_forward"),
     ("correspondence/lor.glsl", "i < j ? a", "i > j ? a", "scatter.test_windows gather.test_gather_windows"),
     ("correspondence/mask.glsl", ">> (index & 31u)", ">> (index & 15u)",

@@ -27,8 +27,7 @@ static float *factors_of(const lr_lors *lors, const lr_image *map, int threads)
         keep(lr_attenuation_create(&(lr_attenuation_params){.lors = lors, .mu = map, .threads = threads}));
     float *factors = kept_floats(lors->count);
     const lr_lor_source source = lr_attenuation_source(attenuation);
-    const lr_lor_span all = {.count = lors->count};
-    assert_ok(source.get(source.user, &all, factors));
+    assert_ok(source.get(source.user, &(lr_lor_span){.count = lors->count}, factors));
     return factors;
 }
 
@@ -226,8 +225,7 @@ static void mirrored_maps(void **unused)
             at[axis] = size[axis] - 1 - at[axis];
             mirrored->values[at[0] + 6 * (at[1] + 10 * at[2])] = map->values[v];
         }
-        float *factors = factors_of(straight, map, 1);
-        float *others = factors_of(straight, mirrored, 1);
+        float *factors = factors_of(straight, map, 1), *others = factors_of(straight, mirrored, 1);
         for (int64_t l = 0; l < straight->count; l++) {
             const lr_lor lor = lr_lors_describe(straight, l);
             const int a[2] = {lor.p, lor.q}, b[2] = {lor.r, lor.s};

@@ -16,8 +16,7 @@ static void memory_is_zeroed(void **state)
     int64_t *block = lr_alloc(1000, sizeof(*block), "a block", NULL);
     for (int k = 0; k < 1000; k++) assert_true(block[k] == 0);
     free(block);
-    void *nothing = lr_alloc(0, 8, "nothing", NULL);
-    assert_non_null(nothing);
+    void *nothing = non_null(lr_alloc(0, 8, "nothing", NULL));
     free(nothing);
 }
 
@@ -53,8 +52,7 @@ static void too_much_memory_is_a_sentence(void **state)
 
 static void machine_is_described(void **state)
 {
-    assert_true(lr_num_processors() >= 1);
-    assert_true(lr_physical_memory() > (int64_t)1 << 24);
+    assert_all(lr_num_processors() >= 1, lr_physical_memory() > (int64_t)1 << 24);
     const double before = lr_clock_seconds();
     assert_true(lr_clock_seconds() >= before);
 }
@@ -73,10 +71,8 @@ static void long_sentences_are_cut(void **state)
     char text[3000];
     memset(text, 'a', sizeof(text) - 1);
     text[sizeof(text) - 1] = '\0';
-    assert_int_equal(lr_error(&log.log, LR_USAGE, "%s", text), LR_USAGE);
-    assert_int_equal(strlen(log.error), 1023);
-    assert_int_equal(log.status, LR_USAGE);
-    assert_int_equal(lr_error(NULL, LR_FAILED, "nobody %s", "listens"), LR_FAILED);
+    assert_ints(lr_error(&log.log, LR_USAGE, "%s", text), LR_USAGE, strlen(log.error), 1023);
+    assert_ints(log.status, LR_USAGE, lr_error(NULL, LR_FAILED, "nobody %s", "listens"), LR_FAILED);
 }
 
 static bool refuse(void *user, const char *what, double done, double total)
@@ -148,8 +144,7 @@ static void hear(void *user, lr_log_level level, lr_status status, const char *s
 static void arrays_stay_where_memory_is_short(void **state)
 {
     struct heard heard = {0};
-    const lr_log log = {hear, &heard};
-    const struct lr_items items = {sizeof(double), "some doubles", &log};
+    const struct lr_items items = {sizeof(double), "some doubles", &(lr_log){hear, &heard}};
     double *list = NULL;
     int64_t room = 0;
     assert_ok(lr_grow(&list, &room, 3, &items));
@@ -168,12 +163,8 @@ static void texts_are_put_together(void **state)
     struct lr_text text = {.what = "a text"};
     assert_ok(lr_text_add(&text, "", 0));
     assert_string_equal(text.chars, "");
-    for (int k = 0; k < 1000; k++) {
-        assert_ok(lr_text_print(&text, "%03d,", k));
-        assert_ok(lr_text_add(&text, "abc", 2));
-    }
-    assert_int_equal(text.length, 6000);
-    assert_int_equal(strlen(text.chars), 6000);
+    for (int k = 0; k < 1000; k++) assert_ok(lr_text_print(&text, "%03d,", k), lr_text_add(&text, "abc", 2));
+    assert_ints(text.length, 6000, strlen(text.chars), 6000);
     assert_memory_equal(text.chars, "000,ab001,ab", 12);
     assert_string_equal(text.chars + 5994, "999,ab");
     free(text.chars);
@@ -186,8 +177,7 @@ static void texts_that_failed_stay_so(void **state)
     assert_ok(lr_text_print(&text, "begin"));
     assert_false(text.failed);
     text.failed = true; /* there is room for more, but nothing is added */
-    assert_int_equal(lr_text_add(&text, "x", 1), LR_FAILED);
-    assert_int_equal(lr_text_print(&text, "%d", 1), LR_FAILED);
+    assert_ints(lr_text_add(&text, "x", 1), LR_FAILED, lr_text_print(&text, "%d", 1), LR_FAILED);
     assert_string_equal(text.chars, "begin");
     assert_int_equal(text.length, 5);
     free(text.chars);
@@ -196,8 +186,7 @@ static void texts_that_failed_stay_so(void **state)
 static void names_have_endings(void **state)
 {
     static const char *const endings[] = {".nii", ".nii.gz", NULL};
-    assert_true(lr_path_ends("a/b.nii", ".nii"));
-    assert_true(lr_path_ends("B.NII.gz", ".nii.GZ"));
+    assert_all(lr_path_ends("a/b.nii", ".nii"), lr_path_ends("B.NII.gz", ".nii.GZ"));
     assert_true(lr_path_ends("x.ghscan", "hscan"));
     assert_false(lr_path_ends(".nii", ".nii"));
     assert_false(lr_path_ends("b.nii.gz", ".nii"));

@@ -52,13 +52,10 @@ static void shuffle(struct exploded *exploded, uint64_t *state)
 
 static lr_crystal_list list_of(const struct exploded *exploded, const lr_scanner *scanner)
 {
-    return (lr_crystal_list){.crystals = exploded->crystals,
-                             .num_crystals = exploded->count,
-                             .name = scanner->name,
-                             .face_mm = {scanner->modules[0].face_mm[0], scanner->modules[0].face_mm[1]},
-                             .depth_mm = scanner->modules[0].depth_mm,
-                             .coincidence = scanner->coincidence,
-                             .detection_depth_mm = scanner->detection_depth_mm};
+    return filled(lr_crystal_list, .crystals = exploded->crystals, .num_crystals = exploded->count,
+                  .name = scanner->name, .face_mm = {scanner->modules[0].face_mm[0], scanner->modules[0].face_mm[1]},
+                  .depth_mm = scanner->modules[0].depth_mm, .coincidence = scanner->coincidence,
+                  .detection_depth_mm = scanner->detection_depth_mm);
 }
 
 /* Makes the scanner of these crystals; fails the test if this is not possible. */
@@ -111,8 +108,7 @@ static void assert_same_module(const lr_module *a, const lr_module *b, double mo
 /* Checks that the modules are the same; in a ring, numbering may begin at another module. */
 static void assert_same_scanner(const lr_scanner *scanner, const lr_scanner *rebuilt, double most_mm)
 {
-    assert_int_equal(scanner->num_modules, rebuilt->num_modules);
-    assert_int_equal(scanner->num_positions, rebuilt->num_positions);
+    assert_ints(scanner->num_modules, rebuilt->num_modules, scanner->num_positions, rebuilt->num_positions);
     int turn = -1;
     for (int m = 0; m < scanner->num_modules; m++) {
         const lr_module *was = &scanner->modules[m];
@@ -136,8 +132,7 @@ static void assert_crystals_are_there(const struct exploded *exploded, const lr_
         const int cell = crystal_of[c] - rebuilt->first_crystal[m], nu = rebuilt->modules[m].crystals[0];
         double centre[3];
         lr_module_crystal_centre(&rebuilt->modules[m], cell % nu, cell / nu, centre);
-        assert_true(distance(centre, exploded->crystals[c].centre_mm) <= most_mm);
-        assert_false(taken[crystal_of[c]]);
+        assert_all(distance(centre, exploded->crystals[c].centre_mm) <= most_mm, !taken[crystal_of[c]]);
         taken[crystal_of[c]] = 1;
     }
 }
@@ -199,11 +194,9 @@ static void unequal_modules_come_back(void **state)
 {
     uint64_t seed = test_seed();
     /* centre, u, v; then crystals, pitch, face and depth */
-    lr_module modules[3] = {
-        {{61, 3, -4}, {0, 1, 0}, {0, 0, 1}, .crystals = {5, 3}, {2, 3}, {1.8, 2.5}, 9},
-        {{-40, 31, 7}, {-0.6, -0.8, 0}, {0, 0, 1}, .crystals = {4, 7}, {2.2, 1.7}, {2.2, 1.7}, 12},
-        {{-11, -53, 12}, {1, 0, 0}, {0, -0.28, 0.96}, .crystals = {1, 6}, {3, 2}, {3, 1.9}, 7},
-    };
+    lr_module modules[3] = {{{61, 3, -4}, {0, 1, 0}, {0, 0, 1}, .crystals = {5, 3}, {2, 3}, {1.8, 2.5}, 9},
+                            {{-40, 31, 7}, {-0.6, -0.8, 0}, {0, 0, 1}, .crystals = {4, 7}, {2.2, 1.7}, {2.2, 1.7}, 12},
+                            {{-11, -53, 12}, {1, 0, 0}, {0, -0.28, 0.96}, .crystals = {1, 6}, {3, 2}, {3, 1.9}, 7}};
     lr_scanner *scanner = keep(lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 3}));
     struct exploded exploded = explode(scanner, EVERYTHING);
     rebuild(scanner, &exploded);
@@ -284,19 +277,16 @@ static void known_axes_part_a_curved_panel(void **state)
     }
     const lr_crystal_list list = {exploded.crystals, exploded.count, .depth_mm = 20, .face_mm = {3.7, 3.8}};
     lr_scanner *scanner = assemble(list, NULL, NULL);
-    assert_int_equal(scanner->num_modules, 40);
-    assert_int_equal(scanner->modules[0].crystals[1], 6);
+    assert_ints(scanner->num_modules, 40, scanner->modules[0].crystals[1], 6);
     assert_close(scanner->modules[0].face_mm[0], 3.7, 1e-9);
 }
 
 static void faults_are_named(void **state)
 {
-    static const char *const expected[] = {
-        "do not fill a grid",      "crystals 7 and 9 have the same centre",
-        "the centre of crystal 3", "within 1 km",
-        "give their depth",        "crystals of a panel must be alike",
-        "turned by 53.1 degrees",  "a coincidence needs two",
-    };
+    static const char *const expected[] = {"do not fill a grid",      "crystals 7 and 9 have the same centre",
+                                           "the centre of crystal 3", "within 1 km",
+                                           "give their depth",        "crystals of a panel must be alike",
+                                           "turned by 53.1 degrees",  "a coincidence needs two"};
     lr_scanner *scanner = keep(lr_scanner_read("two-opposed-modules", NULL));
     for (int fault = 0; fault < 8; fault++) {
         struct exploded exploded = explode(scanner, CENTRES);
@@ -391,8 +381,7 @@ static void petsird_boxes(void **state)
         assemble((lr_crystal_list){.crystals = crystals, .num_crystals = 256}, crystal_of, &residual_mm);
     print_message("residual %.3g mm\n", residual_mm);
     assert_true(residual_mm < 2e-5);
-    assert_int_equal(scanner->num_modules, 16);
-    assert_int_equal(scanner->num_positions, 8);
+    assert_ints(scanner->num_modules, 16, scanner->num_positions, 8);
     for (int m = 0; m < 16; m++) {
         const lr_module *module = &scanner->modules[m];
         assert_int_equal(module->crystals[0], 4);
@@ -408,10 +397,8 @@ static void petsird_boxes(void **state)
 /* A crystal that faces along x, with this edge of its face and this depth. */
 static lr_crystal cuboid(const double centre_mm[3], double edge_mm, double depth_mm, int group)
 {
-    return (lr_crystal){.centre_mm = {centre_mm[0], centre_mm[1], centre_mm[2]},
-                        .axes = {{0, 1, 0}, {0, 0, 1}, {1, 0, 0}},
-                        .size_mm = {edge_mm, edge_mm, depth_mm},
-                        .group = group};
+    return filled(lr_crystal, .centre_mm = {centre_mm[0], centre_mm[1], centre_mm[2]},
+                  .axes = {{0, 1, 0}, {0, 0, 1}, {1, 0, 0}}, .size_mm = {edge_mm, edge_mm, depth_mm}, .group = group);
 }
 
 /* Modules that touch, with centres rounded to float32: no overlap remains, and modules do not move. */

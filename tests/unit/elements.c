@@ -22,8 +22,7 @@ static void check_merge(int64_t count, int64_t num_lors, uint64_t *state)
         assert_true(k == 0 || elements.list[k].lor > elements.list[k - 1].lor);
         merged += elements.list[k].value;
     }
-    assert_true(elements.count <= count && elements.count <= num_lors);
-    assert_true(fabs(total - merged) <= 1e-12 * total);
+    assert_all(elements.count <= count && elements.count <= num_lors, fabs(total - merged) <= 1e-12 * total);
     lr_elements_finish(&elements);
 }
 
@@ -48,23 +47,18 @@ static void test_repeats_are_added_in_the_order_they_came(void **state)
     assert_int_equal(elements.count, 2);
     assert_true(elements.list[0].lor == 2 && elements.list[0].value == 3.0);
     assert_true(elements.list[1].lor == 9 && elements.list[1].value == 0.0);
-    assert_int_equal(lr_elements_find(&elements, 0), 0);
-    assert_int_equal(lr_elements_find(&elements, 2), 0);
-    assert_int_equal(lr_elements_find(&elements, 3), 1);
-    assert_int_equal(lr_elements_find(&elements, 10), 2);
+    assert_ints(lr_elements_find(&elements, 0), 0, lr_elements_find(&elements, 2), 0);
+    assert_ints(lr_elements_find(&elements, 3), 1, lr_elements_find(&elements, 10), 2);
     lr_elements_finish(&elements);
 }
 
 static void test_assign_scales_and_leaves_out_zeros(void **state)
 {
     struct lr_elements from = {0}, to = {0};
-    assert_ok(lr_elements_add(&from, 3, 2.0, NULL));
-    assert_ok(lr_elements_add(&from, 5, 0.0, NULL));
-    assert_ok(lr_elements_add(&from, 7, 4.0, NULL));
-    assert_ok(lr_elements_assign(&to, &from, 0.5, NULL));
+    assert_ok(lr_elements_add(&from, 3, 2.0, NULL), lr_elements_add(&from, 5, 0.0, NULL));
+    assert_ok(lr_elements_add(&from, 7, 4.0, NULL), lr_elements_assign(&to, &from, 0.5, NULL));
     assert_int_equal(to.count, 2);
-    assert_true(to.list[0].lor == 3 && to.list[0].value == 1.0);
-    assert_true(to.list[1].lor == 7 && to.list[1].value == 2.0);
+    assert_all(to.list[0].lor == 3 && to.list[0].value == 1.0, to.list[1].lor == 7 && to.list[1].value == 2.0);
     lr_elements_finish(&from);
     lr_elements_finish(&to);
 }
@@ -82,8 +76,7 @@ static void test_owned_rows_grow_copy_and_deliver(void **state)
     lr_owned_row_finish(&row);
     assert_true(row.lor == NULL && row.probability == NULL && row.count == 0 && row.room == 0);
     for (int64_t k = 0; k < 1000; k++) assert_true(copy.lor[k] == 3 * k && copy.probability[k] == 0.5 * (double)k);
-    const lr_row none = {0};
-    assert_ok(lr_owned_row_copy(&copy, &none, NULL));
+    assert_ok(lr_owned_row_copy(&copy, &(lr_row){0}, NULL));
     assert_int_equal(copy.count, 0);
     lr_owned_row_finish(&copy);
 }
@@ -111,12 +104,11 @@ static void test_figures(void **state)
 {
     uint64_t seed = test_seed();
     for (int round = 0; round < 50; round++) {
-        int64_t lor[2][num_lors];
+        int64_t lor[2][num_lors], num_missed = 0, num_unexpected = 0;
         double probability[2][num_lors], a[num_lors], b[num_lors];
         const lr_row row = make_row(&seed, lor[0], probability[0], a);
         const lr_row exact = make_row(&seed, lor[1], probability[1], b);
         double sum[2] = {0}, norm[2] = {0}, largest = 0, off = 0, missed = 0;
-        int64_t num_missed = 0, num_unexpected = 0;
         for (int n = 0; n < num_lors; n++) {
             sum[0] += a[n];
             sum[1] += b[n];
@@ -129,8 +121,7 @@ static void test_figures(void **state)
             missed += a[n] == 0 ? b[n] : 0;
         }
         const lr_row_error error = lr_row_compare(&row, &exact);
-        assert_int_equal(error.num_elements, exact.count);
-        assert_int_equal(error.num_missed, num_missed);
+        assert_ints(error.num_elements, exact.count, error.num_missed, num_missed);
         assert_int_equal(error.num_unexpected, num_unexpected);
         assert_close(error.sum, sum[1], 1e-14);
         assert_close(error.largest, largest, 0);
@@ -171,9 +162,8 @@ static void test_primary(void **state)
                              .depth_mm = 10}};
     modules[1] = modules[0];
     modules[1].centre_mm[1] = -100;
-    lr_scanner *scanner =
-        keep(lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 2, .detection_depth_mm = 5}));
-    lr_lors *lors = keep(lr_lors_create(scanner, NULL));
+    lr_lors *lors = lors_from(
+        lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 2, .detection_depth_mm = 5}));
     const double y_mm[] = {-1, -1e-3, -1e-9, 0, 1e-9, 1e-3, 1};
     const int primary[] = {0, 0, 0, 0, 0, 1, 1};
     for (int n = 0; n < 7; n++) {

@@ -19,8 +19,7 @@ static struct energy_meter *open_card(const char *device, int number)
 
 static void expect_card(const char *device, int number, double joules_a_reading)
 {
-    struct energy_meter *meter = open_card(device, number);
-    assert_non_null(meter);
+    struct energy_meter *meter = non_null(open_card(device, number));
     assert_string_equal(energy_source(meter), "NVML");
     for (int k = 1; k <= 3; k++) {
         double joules = -1;
@@ -43,8 +42,7 @@ static void test_cards(void **state)
 static void test_nobody_tells(void **state)
 {
     assert_null(open_card("NVIDIA A100-SXM4-80GB", 0)); /* two cards have this name */
-    assert_null(open_card("AMD Instinct", 0));
-    assert_null(open_card(NULL, 0));
+    assert_all(open_card("AMD Instinct", 0) == NULL, open_card(NULL, 0) == NULL);
     assert_null(energy_open(
         &(struct energy_params){.is_gpu = true, .device = "NVIDIA L4", .library = "libno-such-library.so.1"}));
     assert_null(energy_open(&(struct energy_params){.is_gpu = true, .device = "NVIDIA L4", .library = "libm.so.6"}));
@@ -82,8 +80,7 @@ static void write_text(int counter, const char *file, const char *text)
 {
     char path[256];
     path_of(path, counter, file);
-    FILE *stream = fopen(path, "w");
-    assert_non_null(stream);
+    FILE *stream = non_null(fopen(path, "w"));
     fputs(text, stream);
     fclose(stream);
 }
@@ -125,11 +122,9 @@ static void test_processors(void **state)
     assert_null(energy_open(&params));
     make_counter(1, "package-0\n", "999000000\n");
     make_counter(3, "package-1\n", "4000000\n");
-    struct energy_meter *meter = energy_open(&params);
-    assert_non_null(meter);
+    struct energy_meter *meter = non_null(energy_open(&params));
     assert_string_equal(energy_source(meter), "RAPL");
-    assert_true(energy_read(meter, &joules));
-    assert_true(joules == 0);
+    assert_all(energy_read(meter, &joules), joules == 0);
     write_text(1, "energy_uj", "2500000\n");
     write_text(3, "energy_uj", "4250000\n");
     write_text(0, "energy_uj", "9000000\n");
@@ -145,5 +140,4 @@ static void test_processors(void **state)
     remove_counters();
 }
 
-test_main("unit: energy", CASE(test_cards), CASE(test_nobody_tells), CASE(test_a_card_falls_silent),
-          CASE(test_processors))
+test_main("unit: energy", EACH(CASE, test_cards, test_nobody_tells, test_a_card_falls_silent, test_processors))

@@ -33,8 +33,7 @@ static void products_are_products(void **unused)
         lr_crystal_product product = {fixture.lors, values, 1.75, NULL};
         const lr_lor_source source = lr_crystal_product_source(&product);
         const int64_t begin = count / 3;
-        const lr_lor_span range = {.first = begin, .count = count - begin};
-        assert_ok(source.get(source.user, &range, found));
+        assert_ok(source.get(source.user, &(lr_lor_span){.first = begin, .count = count - begin}, found));
         double sum = 0.0;
         for (int64_t l = 0; l < count; l++) {
             const double expected = expected_product(&product, l);
@@ -46,8 +45,7 @@ static void products_are_products(void **unused)
         int64_t numbers[100];
         for (int k = 0; k < 100; k++) /* with jumps over modules, and without gaps */
             numbers[k] = k < 50 ? k * (count - 100) / 50 : count - 100 + k;
-        const lr_lor_span list = {.numbers = numbers, .count = 100};
-        assert_ok(source.get(source.user, &list, found));
+        assert_ok(source.get(source.user, &(lr_lor_span){.numbers = numbers, .count = 100}, found));
         for (int k = 0; k < 100; k++) assert_true(found[k] == (float)expected_product(&product, numbers[k]));
     }
 }
@@ -55,10 +53,9 @@ static void products_are_products(void **unused)
 /* The sum of values of 1 over the 3e8 LORs of a clinical scanner is the number of LORs in coincidence. */
 static void sum_of_a_large_scanner(void **unused)
 {
-    lr_scanner *scanner = keep(lr_scanner_read("siemens-mmr", NULL));
-    lr_lors *lors = keep(lr_lors_create(scanner, NULL));
-    float *ones = kept_floats(scanner->num_crystals);
-    for (int c = 0; c < scanner->num_crystals; c++) ones[c] = 1.0f;
+    lr_lors *lors = lors_from(lr_scanner_read("siemens-mmr", NULL));
+    float *ones = kept_floats(lors->scanner->num_crystals);
+    for (int c = 0; c < lors->scanner->num_crystals; c++) ones[c] = 1.0f;
     const lr_crystal_product product = {lors, ones, 1.0, NULL};
     /* 56 modules, each paired with those at least 9 places away; 4084 of 64 x 64 pairs of rings */
     assert_true(lr_crystal_product_sum(&product, 0) == 56.0 * 39 / 2 * 8 * 8 * 4084);
@@ -68,10 +65,8 @@ static void lors_of_another_scanner_are_refused(void **unused)
 {
     struct fixture fixture = kept_fixture(FIXTURE_RING);
     float values[160] = {0}, found[2];
-    lr_crystal_product product = {fixture.lors, values, 1.0, NULL};
-    const lr_lor_source source = lr_crystal_product_source(&product);
-    const lr_lor_span behind = {.first = fixture.lors->count - 1, .count = 2};
-    const lr_lor_span before = {.first = -1, .count = 1};
+    const lr_lor_source source = lr_crystal_product_source(&(lr_crystal_product){fixture.lors, values, 1.0, NULL});
+    const lr_lor_span behind = {.first = fixture.lors->count - 1, .count = 2}, before = {.first = -1, .count = 1};
     const lr_lor_span nothing = {.first = fixture.lors->count, .count = 0};
     assert_int_equal(source.get(source.user, &behind, found), LR_USAGE);
     assert_int_equal(source.get(source.user, &before, found), LR_USAGE);
@@ -107,8 +102,7 @@ static void sources_are_multiplied(void **unused)
     int64_t *numbers = kept(COUNT, sizeof(*numbers));
     for (int64_t k = 0; k < COUNT; k++) numbers[k] = FIRST + 3 * k;
     for (int listed = 0; listed < 2; listed++) {
-        const lr_lor_span span = {listed ? numbers : NULL, FIRST, COUNT};
-        assert_ok(source.get(source.user, &span, values));
+        assert_ok(source.get(source.user, &(lr_lor_span){listed ? numbers : NULL, FIRST, COUNT}, values));
         for (int64_t k = 0; k < COUNT; k++) {
             const float n = (float)((FIRST + (listed ? 3 * k : k)) % 7);
             assert_true(values[k] == (1 + n) * (2 + n) * (4 + n)); /* integers, therefore exact */
@@ -133,8 +127,7 @@ static void data_are_a_source(void **unused)
 {
     int64_t index[4] = {2, 5, 6, 11};
     float listed[4] = {7, 1, 4, 9}, all[12] = {0}, values[12];
-    lr_lor_data sparse = {.count = 4, .index = index, .values = listed};
-    lr_lor_data dense = {.count = 12, .values = all};
+    lr_lor_data sparse = {.count = 4, .index = index, .values = listed}, dense = {.count = 12, .values = all};
     const lr_lor_source sources[2] = {lr_lor_data_source(&sparse), lr_lor_data_source(&dense)};
     const int64_t some[5] = {0, 5, 7, 8, 11};
     for (int k = 0; k < 4; k++) all[index[k]] = listed[k];
@@ -144,12 +137,10 @@ static void data_are_a_source(void **unused)
             assert_ok(sources[which].get(sources[which].user, &span, values));
             assert_memory_equal(values, all + first, (size_t)span.count * sizeof(*values));
         }
-        const lr_lor_span span = {some, 0, 5};
-        assert_ok(sources[which].get(sources[which].user, &span, values));
+        assert_ok(sources[which].get(sources[which].user, &(lr_lor_span){some, 0, 5}, values));
         for (int k = 0; k < 5; k++) assert_true(values[k] == all[some[k]]);
     }
-    const lr_lor_span beyond = {NULL, 10, 3};
-    assert_int_equal(sources[1].get(sources[1].user, &beyond, values), LR_USAGE);
+    assert_int_equal(sources[1].get(sources[1].user, &(lr_lor_span){NULL, 10, 3}, values), LR_USAGE);
 }
 
 static lr_status drop_events(void *user, const lr_event *events, int64_t count)
@@ -189,12 +180,10 @@ static void borrowed_arrays_are_only_read(void **unused)
     lr_operator_params params = fixture_params(&fixture, "cpu", NULL);
     params.mu = &image;
     lr_operator *op = keep(fixture_operator(&params));
-    lr_vector values = lr_vector_of_floats(found, num_lors);
     const lr_vector x = lr_image_vector(&image), y = lr_lor_data_vector(&data);
-    lr_vector back = lr_vector_of_floats(found, num_voxels);
-    assert_ok(lr_operator_forward(op, NULL, &x, &values));
+    assert_ok(lr_operator_forward(op, NULL, &x, vector_of(found, num_lors)));
     assert_true(num_voxels <= num_lors);
-    assert_ok(lr_operator_back(op, NULL, &y, &back));
+    assert_ok(lr_operator_back(op, NULL, &y, vector_of(found, num_voxels)));
     munmap(numbers, bytes);
 }
 

@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * A loop whose threads wait for each other. */
-#ifndef LR_TESTS_UNIT_GATHER_H
-#define LR_TESTS_UNIT_GATHER_H
+#pragma once
 
 #include "base/parallel.h"
 
@@ -44,5 +43,3 @@ static bool gather_threads(int threads)
     lr_parallel_for(threads, threads, 1, gather, &gathering);
     return !atomic_load(&gathering.is_late);
 }
-
-#endif

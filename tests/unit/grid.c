@@ -40,8 +40,7 @@ static void sample_points_tile_the_voxel(void **state)
         double point[3];
         lr_grid_sample_point(&grid, &(lr_sample){37, {samples[0], samples[1], samples[2]}, index}, point);
         for (int k = 0; k < 3; k++) {
-            const double low = centre[k] - grid.voxel_mm[k] / 2;
-            const double spacing = grid.voxel_mm[k] / samples[k];
+            const double low = centre[k] - grid.voxel_mm[k] / 2, spacing = grid.voxel_mm[k] / samples[k];
             assert_true(fabs(point[k] - low - (part[k] + 0.5) * spacing) < 1e-14);
             sum[k] += point[k] / 24;
         }
@@ -118,18 +117,13 @@ static void grids_are_checked(void **state)
     const lr_grid good = lr_grid_centred((const int[3]){2, 2, 2}, (const double[3]){1, 1, 1});
     assert_ok(lr_grid_check(&good, NULL));
     lr_grid grid = good;
-    grid.size[1] = 0;
-    assert_refused(&grid, &good, "0 voxels along y");
-    grid.voxel_mm[2] = -1;
-    assert_refused(&grid, &good, "-1 mm long along z");
-    grid.voxel_mm[0] = NAN;
-    assert_refused(&grid, &good, "nan mm long along x");
-    grid.origin_mm[0] = INFINITY;
-    assert_refused(&grid, &good, "the x coordinate of the grid's origin");
+    spoilt(grid.size[1] = 0, assert_refused(&grid, &good, "0 voxels along y"));
+    spoilt(grid.voxel_mm[2] = -1, assert_refused(&grid, &good, "-1 mm long along z"));
+    spoilt(grid.voxel_mm[0] = NAN, assert_refused(&grid, &good, "nan mm long along x"));
+    spoilt(grid.origin_mm[0] = INFINITY, assert_refused(&grid, &good, "the x coordinate of the grid's origin"));
     grid.size[0] = grid.size[1] = 32768;
     assert_ok(lr_grid_check(&grid, NULL)); /* 2^31 voxels */
-    grid.size[2] = 3;
-    assert_refused(&grid, &good, "more than 2147483648 voxels");
+    spoilt(grid.size[2] = 3, assert_refused(&grid, &good, "more than 2147483648 voxels"));
     grid.size[0] = grid.size[1] = grid.size[2] = INT32_MAX;
     assert_refused(&grid, &good, "more than 2147483648 voxels");
 }
@@ -140,8 +134,7 @@ static void images_start_at_zero(void **state)
     lr_image *image = keep(lr_image_create(&grid, NULL));
     for (int k = 0; k < 3; k++) {
         assert_int_equal(image->grid.size[k], grid.size[k]);
-        assert_true(image->grid.voxel_mm[k] == grid.voxel_mm[k]);
-        assert_true(image->grid.origin_mm[k] == grid.origin_mm[k]);
+        assert_all(image->grid.voxel_mm[k] == grid.voxel_mm[k], image->grid.origin_mm[k] == grid.origin_mm[k]);
     }
     for (int k = 0; k < 210; k++) assert_true(image->values[k] == 0.0f);
     lr_image_destroy(NULL);

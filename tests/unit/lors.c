@@ -50,8 +50,7 @@ static bool rules_hold(const lr_scanner *scanner, int i, int a, int j, int b)
 static int64_t check_pair(const lr_lors *lors, int i, int j, int64_t *next)
 {
     const lr_scanner *scanner = lors->scanner;
-    const int *first = scanner->first_crystal;
-    const int num_i = first[i + 1] - first[i], num_j = first[j + 1] - first[j];
+    const int *first = scanner->first_crystal, num_i = first[i + 1] - first[i], num_j = first[j + 1] - first[j];
     const int64_t pair = lr_lors_pair(lors, i, j);
     int64_t allowed = 0;
     assert_int_equal(pair, lr_lors_pair(lors, j, i));
@@ -96,7 +95,7 @@ static void check_events(const lr_lors *lors, int32_t crystal, lr_event *events)
 }
 
 /* Checks every LOR of a scanner. Returns the number of LORs in coincidence. */
-static int64_t check_all(lr_scanner *scanner)
+static int64_t check_all(const lr_scanner *scanner)
 {
     lr_lors *lors = keep(lr_lors_create(scanner, NULL));
     int64_t next = 0, allowed = 0, pairs = 0;
@@ -109,13 +108,11 @@ static int64_t check_all(lr_scanner *scanner)
             allowed += check_pair(lors, i, j, &next);
         }
     }
-    assert_int_equal(lors->num_pairs, pairs);
-    assert_int_equal(lors->count, next);
+    assert_ints(lors->num_pairs, pairs, lors->count, next);
     lr_lors_size size;
     assert_ok(lr_lors_count(scanner, NULL, &size, NULL));
     assert_true(size.num_pairs == pairs && size.num_lors == next);
-    assert_int_equal(lors->offsets[pairs], next);
-    assert_int_equal(lors->masks->num_pairs, pairs);
+    assert_ints(lors->offsets[pairs], next, lors->masks->num_pairs, pairs);
     lr_event *events = kept(scanner->num_crystals + 1, sizeof(*events));
     for (int32_t crystal = 0; crystal < scanner->num_crystals; crystal++) check_events(lors, crystal, events);
     return allowed;
@@ -123,23 +120,11 @@ static int64_t check_all(lr_scanner *scanner)
 
 static lr_scanner *small_ring(double field_mm, int min_modules, int max_rings)
 {
-    static const int along_u[2] = {3, 2}, along_v[2] = {2, 3};
-    const lr_ring ring = {.radius_mm = 40.0,
-                          .modules = 8,
-                          .first_angle_deg = 11.0,
-                          .rings = 2,
-                          .ring_pitch_mm = 24.0,
-                          .blocks = {2, 2},
-                          .block_crystals = {along_u, along_v},
-                          .block_gap_mm = {1.0, 0.7},
-                          .pitch_mm = {4.0, 4.5},
-                          .face_mm = {3.6, 4.0},
-                          .depth_mm = 12.0};
-    return keep(lr_scanner_create_ring(&(lr_scanner_params){.coincidence = {.field_of_view_mm = field_mm,
-                                                                            .min_module_difference = min_modules,
-                                                                            .limits_ring_difference = max_rings >= 0,
-                                                                            .max_ring_difference = max_rings}},
-                                       &ring));
+    lr_scanner *scanner = keep(scanner_from(
+        "ring: {radius_mm: 40, modules: 8, first_angle_deg: 11, rings: 2, ring_pitch_mm: 24}\nmodule: {crystals: [[3, "
+        "2], [2, 3]], block_gap_mm: [1, 0.7], pitch_mm: [4, 4.5], face_mm: [3.6, 4], depth_mm: 12}"));
+    scanner->coincidence = (lr_coincidence){field_mm, min_modules, max_rings >= 0, max_rings};
+    return scanner;
 }
 
 static void rules_of_a_ring(void **state)
@@ -148,10 +133,8 @@ static void rules_of_a_ring(void **state)
     /* Without rules: all pairs of crystals, except those in the same block of 6, 9, 4 or 6. */
     const int64_t within = 16 * (15 + 36 + 6 + 15);
     assert_int_equal(check_all(small_ring(0, 0, -1)), crystals * (crystals - 1) / 2 - within);
-    const int64_t field = check_all(small_ring(50, 0, -1));
-    const int64_t modules = check_all(small_ring(0, 3, -1));
-    const int64_t rings = check_all(small_ring(0, 0, 4));
-    const int64_t all = check_all(small_ring(50, 3, 4));
+    const int64_t field = check_all(small_ring(50, 0, -1)), modules = check_all(small_ring(0, 3, -1));
+    const int64_t rings = check_all(small_ring(0, 0, 4)), all = check_all(small_ring(50, 3, 4));
     assert_true(all > 0 && all < field && all < modules && all < rings);
     check_all(small_ring(50, 0, 0));
     check_all(small_ring(1, 4, 0));
@@ -179,19 +162,15 @@ static void field_of_view_of_tilted_modules(void **state)
 /* Crystals one above another, with lines parallel to z, and end caps. */
 static void lines_along_the_axis(void **state)
 {
-    const int crystals[2] = {3, 2};
-    lr_ring ring = plain_ring(20.0, 4, crystals, 4.0, 4.0, 6.0);
-    ring.rings = 2;
-    ring.ring_pitch_mm = 9.0;
     for (int k = 0; k < 2; k++) { /* the centres of the crystals are at a radius of 23 mm or more */
-        const double field_mm = k == 0 ? 45.9 : 46.0;
-        lr_scanner *scanner =
-            keep(lr_scanner_create_ring(&(lr_scanner_params){.coincidence = {.field_of_view_mm = field_mm}}, &ring));
-        lr_lors *lors = keep(lr_lors_create(scanner, NULL));
+        lr_lors *lors = lors_from(
+            scanner_from("ring: {radius_mm: 20, modules: 4, rings: 2, ring_pitch_mm: 9}\nmodule: {crystals: [3, 2], "
+                         "pitch_mm: [4, 4], face_mm: [4, 4], depth_mm: 6}\ncoincidence: {field_of_view_mm: %g}",
+                         k == 0 ? 45.9 : 46.0));
         /* middle column of module 0 and of module 4, which is above module 0 */
-        const int64_t lor = lr_lors_number(lors, 1, scanner->first_crystal[4] + 1);
+        const int64_t lor = lr_lors_number(lors, 1, lors->scanner->first_crystal[4] + 1);
         assert_int_equal(lor >= 0 && lr_lors_in_coincidence(lors, lor), k);
-        check_all(scanner);
+        check_all(lors->scanner);
     }
     const lr_module caps[2] = {{{0, 0, 50}, {1, 0, 0}, {0, 1, 0}, .crystals = {5, 4}, {4, 4}, {4, 4}, 5},
                                {{0, 0, -50}, {1, 0, 0}, {0, 1, 0}, .crystals = {5, 4}, {4, 4}, {4, 4}, 5}};
@@ -203,12 +182,12 @@ static void lines_along_the_axis(void **state)
  * half the pitch. */
 static void field_of_view_edge_counts(void **state)
 {
-    const int crystals[2] = {4, 1};
-    const lr_ring ring = plain_ring(50.0, 2, crystals, 4.0, 4.0, 10.0);
     const double fields_mm[] = {11.99, 12.0 - 1e-8, 12.0, 12.01};
     for (int k = 0; k < 4; k++) {
-        lr_scanner *scanner = keep(
-            lr_scanner_create_ring(&(lr_scanner_params){.coincidence = {.field_of_view_mm = fields_mm[k]}}, &ring));
+        lr_scanner *scanner =
+            keep(scanner_from("ring: {radius_mm: 50, modules: 2}\nmodule: {crystals: [4, 1], pitch_mm: [4, 4], "
+                              "face_mm: [4, 4], depth_mm: 10}\ncoincidence: {field_of_view_mm: %.17g}",
+                              fields_mm[k]));
         /* two lines are 6 mm from the axis: columns 0 and 3 of module 0 with 3 and 0 of module 1 */
         assert_int_equal(check_all(scanner), k < 2 ? 14 : 16);
     }
@@ -217,21 +196,16 @@ static void field_of_view_edge_counts(void **state)
 /* Numbers of LORs of whole scanners as in the literature, in little memory. */
 static void whole_scanners(void **state)
 {
-    const int penn_crystals[2] = {27, 60}, mmr_crystals[2] = {8, 64};
-    const lr_ring penn = plain_ring(465.0, 24, penn_crystals, 4.3, 4.0, 30.0);
-    lr_scanner *scanner = keep(lr_scanner_create_ring(&(lr_scanner_params){0}, &penn));
+    lr_scanner *scanner = keep(scanner_from("ring: {radius_mm: 465, modules: 24}\nmodule: {crystals: [27, 60], "
+                                            "pitch_mm: [4.3, 4.3], face_mm: [4, 4], depth_mm: 30}"));
     lr_lors *lors = keep(lr_lors_create(scanner, NULL));
     assert_int_equal(scanner->num_crystals, 38880);
     const int64_t within_modules = 24 * ((int64_t)1620 * 1619 / 2);
-    assert_int_equal(lors->count + within_modules, 755807760);
-    assert_int_equal(lors->num_pairs, 24 * 23 / 2);
+    assert_ints(lors->count + within_modules, 755807760, lors->num_pairs, 24 * 23 / 2);
     for (int64_t pair = 0; pair < lors->num_pairs; pair++) assert_int_equal(lors->masks->pairs[pair].kind, LR_MASK_ALL);
-
-    const lr_ring mmr = plain_ring(328.0, 56, mmr_crystals, 4.0625, 4.0, 20.0);
-    scanner = keep(lr_scanner_create_ring(
-        &(lr_scanner_params){
-            .coincidence = {.field_of_view_mm = 594.0, .limits_ring_difference = true, .max_ring_difference = 60}},
-        &mmr));
+    scanner = keep(
+        scanner_from("ring: {radius_mm: 328, modules: 56}\nmodule: {crystals: [8, 64], pitch_mm: [4.0625, 4.0625], "
+                     "face_mm: [4, 4], depth_mm: 20}\ncoincidence: {field_of_view_mm: 594, max_ring_difference: 60}"));
     lors = keep(lr_lors_create(scanner, NULL));
     assert_int_equal(scanner->num_crystals, 28672);
     const int64_t opposite = lr_lors_pair(lors, 0, 28);
@@ -251,30 +225,27 @@ static void equal_masks_are_shared(void **state)
         const double angle = m * acos(-1.0) / 3;
         modules[m] = tilted_module(60 * cos(angle), 60 * sin(angle), 0, m * 60.0, 10, 5, 4);
     }
-    lr_scanner *scanner = keep(lr_scanner_create(
+    lr_lors *lors = lors_from(lr_scanner_create(
         &(lr_scanner_params){.modules = modules, .num_modules = 6, .coincidence = {.field_of_view_mm = 11}}));
-    lr_lors *lors = keep(lr_lors_create(scanner, NULL));
     const struct lr_coincidence_masks *masks = lors->masks;
     const struct lr_pair_mask *opposite = &masks->pairs[lr_lors_pair(lors, 0, 3)];
     assert_int_equal(opposite->kind, LR_MASK_FULL);
     assert_int_equal(masks->pairs[lr_lors_pair(lors, 1, 4)].offset_a, opposite->offset_a);
     assert_int_equal(masks->pairs[lr_lors_pair(lors, 2, 5)].offset_a, opposite->offset_a);
-    check_all(scanner);
+    check_all(lors->scanner);
 }
 
 static bool stop(void *user, const char *what, double done, double total)
 {
     ++*(int *)user;
-    assert_non_null(what);
-    assert_true(done <= total);
+    assert_all(what != NULL, done <= total);
     return false;
 }
 
 static void work_may_be_stopped(void **state)
 {
-    const int crystals[2] = {2, 2};
-    const lr_ring ring = plain_ring(60.0, 8, crystals, 4.0, 4.0, 10.0);
-    lr_scanner *scanner = keep(lr_scanner_create_ring(&(lr_scanner_params){0}, &ring));
+    lr_scanner *scanner = keep(scanner_from("ring: {radius_mm: 60, modules: 8}\nmodule: {crystals: [2, 2], pitch_mm: "
+                                            "[4, 4], face_mm: [4, 4], depth_mm: 10}"));
     int asked = 0;
     const lr_progress progress = {stop, &asked};
     struct test_log log = TEST_LOG(log);
@@ -300,20 +271,17 @@ static void numbers_out_of_range(void **state)
 {
     lr_scanner *scanner = small_ring(0, 0, -1);
     lr_lors *lors = keep(lr_lors_create(scanner, NULL));
-    assert_int_equal(lr_lors_number(lors, -1, 100), -1);
-    assert_int_equal(lr_lors_number(lors, 3, scanner->num_crystals), -1);
+    assert_ints(lr_lors_number(lors, -1, 100), -1, lr_lors_number(lors, 3, scanner->num_crystals), -1);
     assert_int_equal(lr_lors_number(lors, 0, 1), -1); /* same module */
-    assert_false(lr_lors_in_coincidence(lors, -1));
-    assert_false(lr_lors_in_coincidence(lors, lors->count));
+    assert_all(!lr_lors_in_coincidence(lors, -1), !lr_lors_in_coincidence(lors, lors->count));
 }
 
 /* Arrays of LORs have the same contents as single LORs, for numbers in any order. */
 static void spans_agree_with_single_lors(void **state)
 {
-    static const int crystals[2] = {5, 3};
-    lr_ring ring = plain_ring(60, 10, crystals, 4, 3.5, 10);
-    lr_scanner_params params = {.coincidence = {.min_module_difference = 3}, .detection_depth_mm = 2.5};
-    lr_scanner *scanner = keep(lr_scanner_create_ring(&params, &ring));
+    lr_scanner *scanner = keep(
+        scanner_from("ring: {radius_mm: 60, modules: 10}\nmodule: {crystals: [5, 3], pitch_mm: [4, 4], face_mm: [3.5, "
+                     "3.5], depth_mm: 10}\ncoincidence: {min_module_difference: 3}\ndetection_depth_mm: 2.5"));
     lr_lors *lors = keep(lr_lors_create(scanner, NULL));
     enum { COUNT = 50000 };
     int64_t *numbers = kept(COUNT, sizeof(*numbers)), *found = kept(COUNT, sizeof(*found));
@@ -328,8 +296,7 @@ static void spans_agree_with_single_lors(void **state)
     for (int n = 0; n < 2; n++) {
         const lr_lor_span span = {spans[n].numbers, spans[n].first, spans[n].count < COUNT ? spans[n].count : COUNT};
         assert_ok(lr_lor_span_describe(lors, &span, described, NULL));
-        assert_ok(lr_lor_span_crystals(lors, &span, pairs, NULL));
-        assert_ok(lr_lor_span_ends(lors, &span, ends, NULL));
+        assert_ok(lr_lor_span_crystals(lors, &span, pairs, NULL), lr_lor_span_ends(lors, &span, ends, NULL));
         lr_lors_numbers(lors, (const int32_t(*)[2])pairs, span.count, found);
         for (int64_t k = 0; k < span.count; k++) {
             const int64_t lor = n == 0 ? numbers[k] : 11 + k;
@@ -368,15 +335,13 @@ static void spans_agree_with_single_lors(void **state)
 static lr_lors *sixteen_lors(void)
 {
     const lr_module modules[2] = {tilted_module(100, 0, 0, 0, 0, 2, 2), tilted_module(-100, 0, 0, 180, 0, 2, 2)};
-    const lr_scanner_params params = {.name = "sixteen", .modules = modules, .num_modules = 2};
-    return keep(lr_lors_create(keep(lr_scanner_create(&params)), NULL));
+    return lors_from(lr_scanner_create(&(lr_scanner_params){.name = "sixteen", .modules = modules, .num_modules = 2}));
 }
 
 static void events_are_counted(void **state)
 {
-    const int64_t events[] = {7, 3, -1, 7, 15, 0, 7, -5, 3};
+    const int64_t events[] = {7, 3, -1, 7, 15, 0, 7, -5, 3}, index[] = {0, 3, 7, 15};
     lr_lor_data *data = keep(lr_lor_data_bin(events, 9, NULL));
-    const int64_t index[] = {0, 3, 7, 15};
     const float counts[] = {1, 2, 3, 1};
     assert_int_equal(data->count, 4);
     assert_memory_equal(data->index, index, sizeof(index));
@@ -389,8 +354,7 @@ static void many_events_are_counted(void **state)
     enum { EVENTS = 20000, LORS = 700 };
     uint64_t random = test_seed();
     int64_t *events = kept(EVENTS, sizeof(*events));
-    int expected[LORS] = {0};
-    int named = 0;
+    int expected[LORS] = {0}, named = 0;
     for (int k = 0; k < EVENTS; k++) {
         const double draw = test_random(&random);
         events[k] = (int64_t)(draw * draw * (LORS + 50)) - 50;
@@ -425,8 +389,7 @@ static void expanding_keeps_values(void **state)
 {
     lr_lors *lors = sixteen_lors();
     const int64_t events[] = {15, 15, 2};
-    lr_lor_data *sparse = keep(lr_lor_data_bin(events, 3, NULL));
-    lr_lor_data *dense = keep(lr_lor_data_expand(sparse, lors, NULL));
+    lr_lor_data *dense = keep(lr_lor_data_expand(keep(lr_lor_data_bin(events, 3, NULL)), lors, NULL));
     lr_lor_data *copy = keep(lr_lor_data_expand(dense, lors, NULL));
     assert_null(dense->index);
     for (int k = 0; k < 16; k++) {
@@ -440,8 +403,7 @@ static void data_of_another_scanner_is_refused(void **state)
     struct test_log log = TEST_LOG(log);
     lr_lors *lors = sixteen_lors();
     const int64_t events[] = {2, 16};
-    lr_lor_data *sparse = keep(lr_lor_data_bin(events, 2, NULL));
-    assert_null(lr_lor_data_expand(sparse, lors, &log.log));
+    assert_null(lr_lor_data_expand(keep(lr_lor_data_bin(events, 2, NULL)), lors, &log.log));
     assert_error(&log, LR_USAGE, "sixteen has 16 LORs");
     lr_lor_data *dense = keep(lr_lor_data_create(lors, NULL));
     dense->count = 15;

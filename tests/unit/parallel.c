@@ -167,8 +167,7 @@ static void a_child_has_its_own(void **state)
         exit(is_right ? 0 : 1);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    assert_true(gather_threads(THREADS));
+    assert_all(WIFEXITED(status) && WEXITSTATUS(status) == 0, gather_threads(THREADS));
 }
 
 /* Loops of the library and of a plugin, which contains a copy of their code, share the threads of one pool. */
@@ -176,8 +175,7 @@ static void plugins_share_the_pool(void **state)
 {
     double times = 3.0;
     assert_int_equal(setenv("LORASTER_PLUGINS", LR_TEST_PLUGINS, 1), 0);
-    const struct lr_mpi_plugin *plugin = lr_plugin_mpi(NULL);
-    assert_non_null(plugin);
+    const struct lr_mpi_plugin *plugin = non_null(lr_plugin_mpi(NULL));
     for (int k = 0; k < 3; k++) {
         assert_true(gather_threads(THREADS));
         assert_ok(plugin->eigen(&times, NULL, THREADS));
@@ -215,8 +213,7 @@ static void errors_reach_their_callers(void **state)
     atomic_bool has_failed = false;
     struct lr_background background = {0};
     lr_parallel_for(2, 2, 1, fail_elsewhere, &has_failed);
-    assert_int_equal(strncmp(lr_last_error(&status), "share ", 6), 0);
-    assert_int_equal(status, LR_BAD_INPUT);
+    assert_ints(strncmp(lr_last_error(&status), "share ", 6), 0, status, LR_BAD_INPUT);
     assert_int_equal(pthread_create(&other, NULL, have_no_error, &has_none), 0);
     pthread_join(other, NULL);
     assert_true(has_none);
@@ -227,8 +224,7 @@ static void errors_reach_their_callers(void **state)
     assert_int_equal(status, LR_USAGE);
 
     assert_int_equal(setenv("LORASTER_PLUGINS", LR_TEST_PLUGINS, 1), 0);
-    const struct lr_mpi_plugin *plugin = lr_plugin_mpi(NULL);
-    assert_non_null(plugin);
+    const struct lr_mpi_plugin *plugin = non_null(lr_plugin_mpi(NULL));
     (void)plugin->eigen(NULL, NULL, -2);
     assert_says(lr_last_error(NULL), "of the plugin");
 }

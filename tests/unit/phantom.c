@@ -36,8 +36,7 @@ static void rods_keep_their_distances(void **state)
         const double diameter = lr_derenzo_diameters_mm[rod->sector];
         const double x = rod->centre_mm[0], y = rod->centre_mm[1];
         double nearest = INFINITY;
-        assert_true(2 * rod->radius_mm == diameter);
-        assert_true(hypot(x, y) + diameter / 2 <= radius + 1e-9);
+        assert_all(2 * rod->radius_mm == diameter, hypot(x, y) + diameter / 2 <= radius + 1e-9);
         const double low = rod->sector * pi / 3, high = low + pi / 3; /* distances from the wedge's sides */
         assert_true(y * cos(low) - x * sin(low) >= 0.75 * diameter - 1e-9);
         assert_true(x * sin(high) - y * cos(high) >= 0.75 * diameter - 1e-9);
@@ -60,8 +59,7 @@ static int count_lattice_points(double diameter, double radius)
     int count = 0;
     for (int i = -reach; i <= reach; i++) {
         for (int j = -reach; j <= reach; j++) {
-            const double x = diameter * (1.5 + sqrt(3.0) * i);
-            const double y = diameter * (2 * j + (i % 2 != 0));
+            const double x = diameter * (1.5 + sqrt(3.0) * i), y = diameter * (2 * j + (i % 2 != 0));
             const double to_side = 0.5 * x - sqrt(0.75) * fabs(y);
             count += to_side >= 0.75 * diameter - 1e-9 && hypot(x, y) + diameter / 2 <= radius;
         }

@@ -58,8 +58,7 @@ static void check_distribution(const float *values, double mean)
     }
     const double freedom = cells - 1;
     print_message("mean %g: chi-square %.1f over %.0f degrees of freedom\n", mean, chi_square, freedom);
-    assert_true(freedom >= 1);
-    assert_true(fabs(chi_square - freedom) <= 5 * sqrt(2 * freedom) + 5);
+    assert_all(freedom >= 1, fabs(chi_square - freedom) <= 5 * sqrt(2 * freedom) + 5);
 }
 
 static void counts_are_poisson(void **state)
@@ -87,8 +86,7 @@ static void draws_depend_on_seed_and_index(void **state)
         repeats += k > 0 && all[k] == all[k - 1];
     }
     /* Two independent counts with mean m are equal with probability 1 / (2 sqrt(pi m)) = 0.0564. */
-    assert_true(equal > 900 && equal < 1360);
-    assert_true(equal_high > 900 && equal_high < 1360);
+    assert_all(equal > 900, equal_high > 900, equal < 1360, equal_high < 1360);
     assert_true(repeats > 900 && repeats < 1360);
     for (int k = 0; k < 20000; k += 2) {
         again[k] = 3.0f;
@@ -158,8 +156,7 @@ static void parts_are_those_of_the_whole(void **state)
         const int64_t count = first + length < COUNT ? length : COUNT - first;
         float *part = kept_floats(count);
         for (int64_t k = 0; k < count; k++) part[k] = 3.5f;
-        const lr_poisson_stream stream = {.seed = 11, .first = first};
-        assert_ok(lr_poisson_part(part, count, &stream, NULL));
+        assert_ok(lr_poisson_part(part, count, &(lr_poisson_stream){.seed = 11, .first = first}, NULL));
         assert_memory_equal(part, whole + first, (size_t)count * sizeof(*part));
     }
 }
@@ -171,11 +168,8 @@ enum { EVENTS = 400, SEEDS = 600 };
 /* Every fifth event is a delayed; a prompt counts 1, or 3 in a histogram. */
 static lr_event event_of(int k)
 {
-    return (lr_event){.crystals = {k, k + 1000},
-                      .tof_mm = (float)k,
-                      .weight = k % 5 != 0 && k % 3 == 0 ? 3.0f : 1.0f,
-                      .time_ms = (uint32_t)k,
-                      .is_delayed = k % 5 == 0};
+    return filled(lr_event, .crystals = {k, k + 1000}, .tof_mm = (float)k,
+                  .weight = k % 5 != 0 && k % 3 == 0 ? 3.0f : 1.0f, .time_ms = (uint32_t)k, .is_delayed = k % 5 == 0);
 }
 
 static lr_event_list *make_list(int count)
@@ -197,19 +191,16 @@ static void count_events(const lr_event_list *list, double *times)
         const int k = list->events[n].crystals[0];
         const lr_event was = event_of(k);
         assert_true(k >= last);
-        assert_int_equal(list->events[n].crystals[1], was.crystals[1]);
-        assert_int_equal(list->events[n].time_ms, was.time_ms);
+        assert_ints(list->events[n].crystals[1], was.crystals[1], list->events[n].time_ms, was.time_ms);
         assert_true(list->events[n].tof_mm == was.tof_mm);
         assert_int_equal(list->events[n].is_delayed, was.is_delayed);
-        assert_true(list->events[n].weight >= 1);
-        assert_true(!was.is_delayed || list->events[n].weight == 1);
+        assert_all(list->events[n].weight >= 1, !was.is_delayed || list->events[n].weight == 1);
         assert_true(was.is_delayed || n == 0 || k > last);
         times[k] += list->events[n].weight;
         *(was.is_delayed ? &delayeds : &prompts) += (int64_t)list->events[n].weight;
         last = k;
     }
-    assert_int_equal(list->info.counts.prompts, prompts);
-    assert_int_equal(list->info.counts.delayeds, delayeds);
+    assert_ints(list->info.counts.prompts, prompts, list->info.counts.delayeds, delayeds);
     assert_int_equal(list->info.counts.time_marks, 7);
     assert_true(list->info.weight == (double)(prompts + delayeds));
 }
@@ -247,8 +238,7 @@ static void test_mean_and_spread(void **state)
 static void test_seeds(void **state)
 {
     lr_event_list *a = make_list(EVENTS), *b = make_list(EVENTS), *c = make_list(EVENTS);
-    assert_ok(lr_event_list_bootstrap(a, 5, NULL));
-    assert_ok(lr_event_list_bootstrap(b, 5, NULL));
+    assert_ok(lr_event_list_bootstrap(a, 5, NULL), lr_event_list_bootstrap(b, 5, NULL));
     assert_ok(lr_event_list_bootstrap(c, 6, NULL));
     assert_int_equal(a->count, b->count);
     assert_memory_equal(a->events, b->events, (size_t)a->count * sizeof(*a->events));
@@ -262,12 +252,10 @@ static void test_edges(void **state)
     assert_ok(lr_event_list_bootstrap(none, 1, &log.log));
     assert_int_equal(none->count, 0);
     bad->events[1].weight = -1.0f;
-    assert_int_equal(lr_event_list_bootstrap(bad, 1, &log.log), LR_BAD_INPUT);
-    assert_int_equal(bad->count, 2);
+    assert_ints(lr_event_list_bootstrap(bad, 1, &log.log), LR_BAD_INPUT, bad->count, 2);
     assert_true(bad->events[1].weight == -1.0f);
 }
 
-test_main("unit: poisson", CASE(counts_are_poisson), CASE(draws_depend_on_seed_and_index),
-          CASE(neighbours_are_independent), CASE(purposes_are_independent), CASE(parts_are_those_of_the_whole),
-          CASE(extremes), CASE(bad_expectations_are_named), CASE(test_mean_and_spread), CASE(test_seeds),
-          CASE(test_edges))
+test_main("unit: poisson", EACH(CASE, counts_are_poisson, draws_depend_on_seed_and_index, neighbours_are_independent,
+                                purposes_are_independent, parts_are_those_of_the_whole, extremes,
+                                bad_expectations_are_named, test_mean_and_spread, test_seeds, test_edges))

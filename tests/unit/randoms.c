@@ -68,8 +68,7 @@ static float *values_of(lr_randoms *randoms, const lr_lors *lors)
 {
     float *values = kept_floats(lors->count);
     const lr_lor_source source = lr_crystal_product_source(&randoms->product);
-    const lr_lor_span all = {.count = lors->count};
-    assert_ok(source.get(source.user, &all, values));
+    assert_ok(source.get(source.user, &(lr_lor_span){.count = lors->count}, values));
     return values;
 }
 
@@ -169,8 +168,7 @@ static void drawn_delayeds_fit_the_estimate(void **unused)
     struct session s;
     session_init(&s, BY_CRYSTAL, 20000);
     assert_ok(lr_poisson(s.delayeds->values, s.delayeds->count, test_seed(), NULL));
-    lr_randoms *randoms = estimate(&s);
-    float *values = values_of(randoms, s.fixture.lors);
+    float *values = values_of(estimate(&s), s.fixture.lors);
     double chi2 = 0.0, variance = 0.0, freedom = -NUM_CRYSTALS;
     for (int64_t l = 0; l < s.delayeds->count; l++) {
         if (values[l] > 0.0f) {
@@ -213,17 +211,15 @@ static lr_lor_data *draw_events(const lr_lors *lors, int64_t num_events)
 static void clinical_scanner(void **unused)
 {
     static const char *const names[2] = {"siemens-mmr", "safir-dual-ring-prototype"};
-    static const int num_delayeds[2] = {35320, 9000};
-    static const int pooled[2] = {56, 12};
+    static const int num_delayeds[2] = {35320, 9000}, pooled[2] = {56, 12};
     for (int k = 0; k < 2; k++) {
-        lr_scanner *scanner = keep(lr_scanner_read(names[k], NULL));
-        lr_lors *lors = keep(lr_lors_create(scanner, NULL));
+        lr_lors *lors = lors_from(lr_scanner_read(names[k], NULL));
         lr_lor_data *delayeds = draw_events(lors, num_delayeds[k]);
         lr_randoms *randoms = keep(lr_randoms_estimate(lors, delayeds, NULL));
         assert_int_equal(randoms->pooled, pooled[k]);
         assert_true(randoms->delayeds == num_delayeds[k]);
         assert_close(lr_crystal_product_sum(&randoms->product, 0), num_delayeds[k], 1e-12);
-        const int first = scanner->first_crystal[scanner->num_modules / 2];
+        const int first = lors->scanner->first_crystal[lors->scanner->num_modules / 2];
         for (int c = 0; c < 64 && k == 0; c++) /* the same place in another module */
             assert_true(randoms->values[c] == randoms->values[first + c]);
     }
@@ -262,8 +258,7 @@ static void ends_are_enough(void **state)
         for (int k = 0; k < 2 && lr_lors_in_coincidence(s.fixture.lors, l); k++)
             ends[crystals[k]] += s.delayeds->values[l];
     }
-    lr_randoms *of_counts = estimate(&s);
-    lr_randoms *of_ends = keep(lr_randoms_of_ends(s.fixture.lors, ends, NULL));
+    lr_randoms *of_counts = estimate(&s), *of_ends = keep(lr_randoms_of_ends(s.fixture.lors, ends, NULL));
     assert_int_equal(of_ends->pooled, of_counts->pooled);
     assert_true(fabs(of_ends->delayeds / of_counts->delayeds - 1.0) < 1e-12);
     for (int c = 0; c < NUM_CRYSTALS; c++) assert_true(fabs(of_ends->values[c] - of_counts->values[c]) < 1e-5);

@@ -31,20 +31,15 @@ static void ring_places_modules(void **state)
     ring.ring_pitch_mm = 27.85;
     ring.first_angle_deg = 10.0;
     lr_scanner *scanner = keep(lr_scanner_create_ring(&(lr_scanner_params){0}, &ring));
-    assert_int_equal(scanner->num_modules, 54);
-    assert_int_equal(scanner->num_positions, 18);
-    assert_int_equal(scanner->num_crystals, 54 * 13 * 12);
+    assert_ints(scanner->num_modules, 54, scanner->num_positions, 18, scanner->num_crystals, 54 * 13 * 12);
     for (int m = 0; m < 54; m++) {
         const lr_module *module = &scanner->modules[m];
-        const double angle = (10.0 + 20.0 * (m % 18)) * acos(-1.0) / 180.0;
-        const double c = cos(angle), s = sin(angle);
+        const double angle = (10.0 + 20.0 * (m % 18)) * acos(-1.0) / 180.0, c = cos(angle), s = sin(angle);
         assert_point(module->centre_mm, 59.0 * c, 59.0 * s, (m / 18 - 1) * 27.85);
         assert_point(module->u, -s, c, 0.0);
         assert_point(module->v, 0.0, 0.0, 1.0);
         assert_point(module->normal, -c, -s, 0.0);
-        assert_int_equal(module->position, m % 18);
-        assert_int_equal(module->ring, m / 18);
-        assert_int_equal(module->first_crystal_ring, m / 18 * 12);
+        assert_ints(module->position, m % 18, module->ring, m / 18, module->first_crystal_ring, m / 18 * 12);
         assert_int_equal(scanner->first_crystal[m], m * 156);
     }
     assert_int_equal(scanner->first_crystal[54], scanner->num_crystals);
@@ -55,25 +50,16 @@ static void ring_places_modules(void **state)
 static void panel_of_blocks_has_gaps(void **state)
 {
     static const int along_u[2] = {7, 8}, along_v[2] = {8, 8};
-    const lr_ring ring = {.radius_mm = 64.0,
-                          .modules = 12,
-                          .first_angle_deg = 90.0,
-                          .blocks = {2, 2},
-                          .block_crystals = {along_u, along_v},
-                          .block_gap_mm = {0.5, 0.5},
-                          .pitch_mm = {2.2, 2.2},
-                          .face_mm = {2.12, 2.12},
-                          .depth_mm = 13.0};
+    const lr_ring ring = filled(lr_ring, .radius_mm = 64.0, .modules = 12, .first_angle_deg = 90.0, .blocks = {2, 2},
+                                .block_crystals = {along_u, along_v}, .block_gap_mm = {0.5, 0.5},
+                                .pitch_mm = {2.2, 2.2}, .face_mm = {2.12, 2.12}, .depth_mm = 13.0);
     lr_scanner *scanner = keep(lr_scanner_create_ring(&(lr_scanner_params){.name = "SAFIR"}, &ring));
-    assert_int_equal(scanner->num_modules, 48);
-    assert_int_equal(scanner->num_crystals, 2880);
+    assert_ints(scanner->num_modules, 48, scanner->num_crystals, 2880);
     for (int m = 0; m < 4; m++) { /* block_v * 2 + block_u of the panel at 90 degrees: u = -x */
         const lr_module *block = &scanner->modules[m];
-        assert_int_equal(block->crystals[0], m % 2 == 0 ? 7 : 8);
-        assert_int_equal(block->position, 0);
+        assert_ints(block->crystals[0], m % 2 == 0 ? 7 : 8, block->position, 0);
         assert_int_equal(block->first_crystal_ring, m / 2 * 8);
-        const double first_u = m % 2 == 0 ? -15.65 : 0.25;
-        const double first_z = m / 2 == 0 ? -16.75 : 1.35;
+        const double first_u = m % 2 == 0 ? -15.65 : 0.25, first_z = m / 2 == 0 ? -16.75 : 1.35;
         double centre[3];
         lr_module_crystal_centre(block, 0, 0, centre);
         assert_point(centre, -first_u, 70.5, first_z);
@@ -119,8 +105,7 @@ static void normals_point_inwards(void **state)
     assert_point(scanner->modules[0].normal, -1, 0, 0);
     assert_point(scanner->modules[1].normal, 1, 0, 0);
     const double *n = scanner->modules[2].normal;
-    assert_true(n[1] < 0.0);
-    assert_true(fabs(dot(n, scanner->modules[2].u)) < 1e-15);
+    assert_all(n[1] < 0.0, fabs(dot(n, scanner->modules[2].u)) < 1e-15);
     assert_true(fabs(dot(n, scanner->modules[2].v)) < 1e-15);
     assert_point(n, 0, -cos(acos(-1.0) / 6), 0.5);
     assert_point(scanner->modules[3].normal, 0, 0, -1);
@@ -197,40 +182,26 @@ static void spoilt_pairs_are_refused(void **state)
     struct pair pair;
     init_pair(&pair);
     keep(lr_scanner_create(&pair.params)); /* still valid */
-    pair.modules[1].crystals[0] = 0;
-    assert_refused(&pair, "module 1 has 0 crystals along u");
-    pair.modules[0].pitch_mm[1] = -4.0;
-    assert_refused(&pair, "module 0 has a pitch of -4 mm along v");
-    pair.modules[0].face_mm[0] = 0.0;
-    assert_refused(&pair, "module 0 has a crystal face of 0 mm along u");
-    pair.modules[0].face_mm[0] = NAN;
-    assert_refused(&pair, "module 0 has a crystal face of nan mm along u");
+    spoilt(pair.modules[1].crystals[0] = 0, assert_refused(&pair, "module 1 has 0 crystals along u"));
+    spoilt(pair.modules[0].pitch_mm[1] = -4.0, assert_refused(&pair, "module 0 has a pitch of -4 mm along v"));
+    spoilt(pair.modules[0].face_mm[0] = 0.0, assert_refused(&pair, "module 0 has a crystal face of 0 mm along u"));
+    spoilt(pair.modules[0].face_mm[0] = NAN, assert_refused(&pair, "module 0 has a crystal face of nan mm along u"));
     pair.modules[0].face_mm[1] = 5.25;
     assert_refused(&pair, "crystal faces of 5.25 mm along v, 0.25 mm more than the pitch of 5 mm");
-    pair.modules[0].depth_mm = INFINITY;
-    assert_refused(&pair, "module 0 has crystals of depth inf mm");
-    pair.modules[0].crystals[0] = pair.modules[0].crystals[1] = 100000;
-    assert_refused(&pair, "crystals");
-    pair.modules[1].u[1] *= 1.001;
-    assert_refused(&pair, "axis u of module 1 has the length 1.001");
-    pair.modules[0].v[1] = 0.001;
-    assert_refused(&pair, "module 0 have the scalar product 0.001");
+    spoilt(pair.modules[0].depth_mm = INFINITY, assert_refused(&pair, "module 0 has crystals of depth inf mm"));
+    spoilt(pair.modules[0].crystals[0] = pair.modules[0].crystals[1] = 100000, assert_refused(&pair, "crystals"));
+    spoilt(pair.modules[1].u[1] *= 1.001, assert_refused(&pair, "axis u of module 1 has the length 1.001"));
+    spoilt(pair.modules[0].v[1] = 0.001, assert_refused(&pair, "module 0 have the scalar product 0.001"));
     pair.modules[0].centre_mm[2] = NAN;
     assert_refused(&pair, "module 0 has a number in its centre or axes that is not finite");
-    pair.params.num_modules = 1;
-    assert_refused(&pair, "1 modules: a coincidence needs at least two");
+    spoilt(pair.params.num_modules = 1, assert_refused(&pair, "1 modules: a coincidence needs at least two"));
     pair.params.detection_depth_mm = 12.0;
     assert_refused(&pair, "the detection plane lies 12 mm behind the front face");
-    pair.params.detection_depth_mm = -1.0;
-    assert_refused(&pair, "the detection depth is -1 mm");
-    pair.params.tof_resolution_ps = NAN;
-    assert_refused(&pair, "the time-of-flight resolution is nan ps");
-    pair.params.crystal_mu_per_mm = -0.08;
-    assert_refused(&pair, "the crystals attenuate with -0.08/mm");
-    pair.params.crystal_mu_per_mm = INFINITY;
-    assert_refused(&pair, "the crystals attenuate with inf/mm");
-    pair.params.coincidence.field_of_view_mm = -5.0;
-    assert_refused(&pair, "the field of view is -5 mm");
+    spoilt(pair.params.detection_depth_mm = -1.0, assert_refused(&pair, "the detection depth is -1 mm"));
+    spoilt(pair.params.tof_resolution_ps = NAN, assert_refused(&pair, "the time-of-flight resolution is nan ps"));
+    spoilt(pair.params.crystal_mu_per_mm = -0.08, assert_refused(&pair, "the crystals attenuate with -0.08/mm"));
+    spoilt(pair.params.crystal_mu_per_mm = INFINITY, assert_refused(&pair, "the crystals attenuate with inf/mm"));
+    spoilt(pair.params.coincidence.field_of_view_mm = -5.0, assert_refused(&pair, "the field of view is -5 mm"));
     pair.params.coincidence.min_module_difference = 1;
     assert_refused(&pair, "remove min_module_difference or describe the scanner as a ring");
     pair.params.coincidence.limits_ring_difference = true;
@@ -240,8 +211,7 @@ static void spoilt_pairs_are_refused(void **state)
     assert_refused(&pair, "min_module_difference is 2: with 2 modules around the ring");
     pair.params.num_positions = 2;
     pair.params.coincidence.limits_ring_difference = true;
-    pair.params.coincidence.max_ring_difference = -1;
-    assert_refused(&pair, "max_ring_difference is -1");
+    spoilt(pair.params.coincidence.max_ring_difference = -1, assert_refused(&pair, "max_ring_difference is -1"));
     pair.params.num_positions = 2;
     pair.modules[1].position = 2;
     assert_refused(&pair, "module 1 stands at position 2 around the ring: positions run from 0 to 1");
@@ -268,13 +238,8 @@ static void overlap_is_measured(void **state)
 static void overlap_of_turned_boxes(void **state)
 {
     const double h = sqrt(0.5);
-    lr_module a = {.centre_mm = {0, 0, 1},
-                   .u = {1, 0, 0},
-                   .v = {0, 1, 0},
-                   .normal = {0, 0, 1},
-                   .crystals = {1, 1},
-                   .pitch_mm = {2, 2},
-                   .depth_mm = 2};
+    lr_module a = filled(lr_module, .centre_mm = {0, 0, 1}, .u = {1, 0, 0}, .v = {0, 1, 0}, .normal = {0, 0, 1},
+                         .crystals = {1, 1}, .pitch_mm = {2, 2}, .depth_mm = 2);
     lr_module b = a;
     b.u[0] = b.u[1] = b.v[1] = h;
     b.v[0] = -h;
@@ -284,20 +249,10 @@ static void overlap_of_turned_boxes(void **state)
     assert_true(lr_module_overlap_mm(&a, &b) < 0.0);
     /* a lies on its edge along x, with the opposite edge at z = sqrt(2); b is above it, with its edge along y at z = d.
      * Near the crossing of these edges only the axis z = x cross y separates a and b. */
-    lr_module ridge = {.centre_mm = {0, h, h},
-                       .u = {1, 0, 0},
-                       .v = {0, h, -h},
-                       .normal = {0, h, h},
-                       .crystals = {1, 1},
-                       .pitch_mm = {20, 2},
-                       .depth_mm = 2};
-    lr_module hanging = {.centre_mm = {h, 0, 0},
-                         .u = {0, 1, 0},
-                         .v = {h, 0, -h},
-                         .normal = {h, 0, h},
-                         .crystals = {1, 1},
-                         .pitch_mm = {20, 2},
-                         .depth_mm = 2};
+    lr_module ridge = filled(lr_module, .centre_mm = {0, h, h}, .u = {1, 0, 0}, .v = {0, h, -h}, .normal = {0, h, h},
+                             .crystals = {1, 1}, .pitch_mm = {20, 2}, .depth_mm = 2);
+    lr_module hanging = filled(lr_module, .centre_mm = {h, 0, 0}, .u = {0, 1, 0}, .v = {h, 0, -h}, .normal = {h, 0, h},
+                               .crystals = {1, 1}, .pitch_mm = {20, 2}, .depth_mm = 2);
     hanging.centre_mm[2] = 2.0 * sqrt(2.0) - 0.125 + h;
     assert_close(lr_module_overlap_mm(&ridge, &hanging), 0.125, 1e-12);
     hanging.centre_mm[2] += 0.25;
@@ -340,25 +295,16 @@ static void rings_are_checked(void **state)
     const int crystals[2] = {4, 4}, empty[2] = {4, 0};
     const lr_ring good = plain_ring(100.0, 12, crystals, 5.0, 4.0, 20.0);
     lr_ring ring = good;
-    ring.radius_mm = 0.0;
-    assert_ring_refused(&ring, &good, "the ring's radius is 0 mm");
-    ring.modules = 1;
-    assert_ring_refused(&ring, &good, "1 modules around the ring");
-    ring.rings = 2;
-    assert_ring_refused(&ring, &good, "2 rings without a ring pitch");
-    ring.first_angle_deg = NAN;
-    assert_ring_refused(&ring, &good, "first angle");
-    ring.block_gap_mm[1] = -1.0;
-    assert_ring_refused(&ring, &good, "the gap between blocks along v is -1 mm");
+    spoilt(ring.radius_mm = 0.0, assert_ring_refused(&ring, &good, "the ring's radius is 0 mm"));
+    spoilt(ring.modules = 1, assert_ring_refused(&ring, &good, "1 modules around the ring"));
+    spoilt(ring.rings = 2, assert_ring_refused(&ring, &good, "2 rings without a ring pitch"));
+    spoilt(ring.first_angle_deg = NAN, assert_ring_refused(&ring, &good, "first angle"));
+    spoilt(ring.block_gap_mm[1] = -1.0, assert_ring_refused(&ring, &good, "the gap between blocks along v is -1 mm"));
     ring.blocks[1] = 2;
-    ring.block_crystals[1] = empty;
-    assert_ring_refused(&ring, &good, "block 1 along v has 0 crystals");
-    ring.block_crystals[0] = NULL;
-    assert_ring_refused(&ring, &good, "no blocks along u");
-    ring.modules = 100000;
-    assert_ring_refused(&ring, &good, "100000 modules");
-    ring.depth_mm = 0.0;
-    assert_ring_refused(&ring, &good, "module 0 has crystals of depth 0 mm");
+    spoilt(ring.block_crystals[1] = empty, assert_ring_refused(&ring, &good, "block 1 along v has 0 crystals"));
+    spoilt(ring.block_crystals[0] = NULL, assert_ring_refused(&ring, &good, "no blocks along u"));
+    spoilt(ring.modules = 100000, assert_ring_refused(&ring, &good, "100000 modules"));
+    spoilt(ring.depth_mm = 0.0, assert_ring_refused(&ring, &good, "module 0 has crystals of depth 0 mm"));
 }
 
 /* Two layers that stop one half each stop three quarters, and a scanner that does not know its crystals says so. */

@@ -17,11 +17,10 @@ struct world {
 
 static void world_init(struct world *world)
 {
-    static const int crystals[2] = {3, 2};
-    const lr_ring ring = plain_ring(40.0, 7, crystals, 4.0, 4.0, 10.0);
     *world = (struct world){0};
     test_log_init(&world->log);
-    world->lors = keep(lr_lors_create(keep(lr_scanner_create_ring(&(lr_scanner_params){0}, &ring)), NULL));
+    world->lors = lors_from(scanner_from("ring: {radius_mm: 40, modules: 7}\nmodule: {crystals: [3, 2], "
+                                         "pitch_mm: [4, 4], face_mm: [4, 4], depth_mm: 10}"));
     assert_int_equal(world->lors->num_pairs, 21);
     world->numbers = kept(world->lors->count, sizeof(*world->numbers));
     world->pairs = kept(world->lors->num_pairs, sizeof(*world->pairs));
@@ -69,10 +68,11 @@ static void check_walk(const struct world *world, struct lr_selection_walk walk)
     for (; lor < end; lor++) assert_false(world->chosen[lor] && lor >= begin);
 }
 
-static void check_find(const struct world *world, const lr_selection *selection, uint64_t *state)
+static void check_selection(const struct world *world, const lr_selection *selection, uint64_t *state)
 {
-    struct lr_selection_finder every = {.lors = world->lors, .selection = selection};
-    struct lr_selection_finder some = every;
+    const int64_t count = world->lors->count;
+    assert_ok(lr_selection_check(world->lors, selection, NULL));
+    struct lr_selection_finder every = {.lors = world->lors, .selection = selection}, some = every;
     int64_t position = 0;
     for (int64_t lor = 0; lor < world->lors->count; lor++) {
         const int64_t expected = world->chosen[lor] ? position++ : -1;
@@ -80,13 +80,6 @@ static void check_find(const struct world *world, const lr_selection *selection,
         if (test_random(state) < 0.1) assert_int_equal(lr_selection_find(&some, lor), expected);
     }
     assert_int_equal(lr_selection_count(world->lors, selection), position);
-}
-
-static void check_selection(const struct world *world, const lr_selection *selection, uint64_t *state)
-{
-    const int64_t count = world->lors->count;
-    assert_ok(lr_selection_check(world->lors, selection, NULL));
-    check_find(world, selection, state);
     for (int k = 0; k < 20; k++) {
         const int64_t a = (int64_t)(test_random(state) * (double)count);
         const int64_t b = a + 1 + (int64_t)(test_random(state) * (double)(count - a));
@@ -136,8 +129,7 @@ static void test_faults_are_named(void **unused)
         {{.num_pairs = 2}, "2 module pairs needs their list"},
         {{.lors = lors, .num_lors = -2}, "-2 LORs"},
         {{.pairs = pairs, .num_pairs = 1, .interleave = 3, .interleave_turn = 3}, "part 3 of 3 of interleaved LORs"},
-        {{.lors = lors, .num_lors = 1, .interleave = 3}, "part 0 of 3 of interleaved LORs"},
-    };
+        {{.lors = lors, .num_lors = 1, .interleave = 3}, "part 0 of 3 of interleaved LORs"}};
     struct world world;
     world_init(&world);
     for (size_t k = 0; k < sizeof(faults) / sizeof(faults[0]); k++)
@@ -174,8 +166,7 @@ static void test_windows_cover_their_list(void **state)
     static const int32_t pairs[] = {0, 1, 4, 5, 6, 20};
     struct world world;
     world_init(&world);
-    const int64_t one = lr_pair_size(world.lors, 0);
-    const int64_t most[] = {1, one - 1, one, 2 * one, 3 * one + 1, 100 * one};
+    const int64_t one = lr_pair_size(world.lors, 0), most[] = {1, one - 1, one, 2 * one, 3 * one + 1, 100 * one};
     for (int k = 0; k < 6; k++) {
         check_windows(world.lors, NULL, 0, most[k]);
         for (int count = 0; count <= 6; count++) check_windows(world.lors, pairs, count, most[k]);
@@ -185,7 +176,7 @@ static void test_windows_cover_their_list(void **state)
     memcpy(modules, world.lors->scanner->modules, sizeof(modules));
     for (int m = 0; m < 7; m++) modules[m].crystals[0] = modules[m].crystals[1] = 1 + m * 5 % 7;
     const lr_scanner_params unequal = {.name = "unequal", .modules = modules, .num_modules = 7};
-    const lr_lors *lors = keep(lr_lors_create(keep(lr_scanner_create(&unequal)), NULL));
+    const lr_lors *lors = lors_from(lr_scanner_create(&unequal));
     for (int64_t room = 1; room < 2 * lors->count; room += 1 + room / 8) {
         check_windows(lors, NULL, 0, room);
         check_windows(lors, pairs, 6, room);

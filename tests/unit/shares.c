@@ -30,10 +30,8 @@ static void test_every_row_once(void **state)
         const int64_t num = lr_grid_num_voxels(&f.grid);
         const int64_t voxels[5] = {1, 2, 5, num - 3, num - 1}, lors[4] = {0, 3, 4, 9};
         const int32_t pair = 0;
-        const lr_selection some = {.lors = lors, .num_lors = 4};
-        const lr_selection one = {.pairs = &pair, .num_pairs = 1};
-        const lr_rows_share all = {.work.choice.end = num};
-        const lr_rows_share range = {.work.choice = {.begin = 7, .end = 23}};
+        const lr_selection some = {.lors = lors, .num_lors = 4}, one = {.pairs = &pair, .num_pairs = 1};
+        const lr_rows_share all = {.work.choice.end = num}, range = {.work.choice = {.begin = 7, .end = 23}};
         const lr_rows_share list = {.work.choice = {.voxels = voxels, .num_voxels = 5}};
         const lr_rows_share pairs = {.work.by_lor = true};
         const lr_rows_share of_list = {.work = {.choice.part = &some, .by_lor = true}};

@@ -49,8 +49,7 @@ static void older_programs_make_operators(void **state)
     assert_int_equal(num_messages, 1);
     params.rays = 3;
     const size_t bytes = offsetof(lr_operator_params, threads);
-    lr_operator *op = lr_operator_create_sized(bytes, put_at_edge(&edge, &params, bytes));
-    assert_non_null(op);
+    lr_operator *op = non_null(lr_operator_create_sized(bytes, put_at_edge(&edge, &params, bytes)));
     assert_int_equal(lr_operator_get_info(op)->rays, 3);
     lr_operator_destroy(op);
     free_edge(&edge);
@@ -98,12 +97,11 @@ static void older_programs_read_events(void **state)
     struct fixture fixture = kept_fixture(FIXTURE_RING);
     folder_init(&folder);
     folder_file(&folder, path, "events.petsird");
-    lr_events_writer *writer = lr_events_writer_create(&(lr_events_writer_params){.path = path, .lors = fixture.lors});
-    assert_non_null(writer);
+    lr_events_writer *writer =
+        non_null(lr_events_writer_create(&(lr_events_writer_params){.path = path, .lors = fixture.lors}));
     const lr_event event = {.crystals = {0, fixture.scanner->num_crystals / 2}, .weight = 1};
     const lr_event_sink written = lr_events_writer_sink(writer);
-    assert_ok(written.take(written.user, &event, 1));
-    assert_ok(lr_events_writer_finish(writer));
+    assert_ok(written.take(written.user, &event, 1), lr_events_writer_finish(writer));
 
     const lr_progress stops = {refuse, NULL};
     const lr_events_source source = {.path = path, .scanner = fixture.scanner, .progress = &stops};

@@ -25,7 +25,7 @@ static void fans_are_sums_over_lors(void **unused)
         const int64_t num = fixture.scanner->num_crystals;
         double *values = kept_doubles(num), *expected = kept_doubles(num);
         double *fans = kept_doubles(num), *again = kept_doubles(num);
-        fixture_fill(values, num, (double[2]){0.5, 2.0}, &state);
+        for (int64_t k = 0; k < num; k++) values[k] = random_between(&state, 0.5, 2.0);
         for (int64_t pair = 0; pair < lors->num_pairs; pair++) {
             int64_t in_coincidence = 0;
             for (int64_t l = lors->offsets[pair]; l < lors->offsets[pair + 1]; l++) {
@@ -39,8 +39,7 @@ static void fans_are_sums_over_lors(void **unused)
             }
             assert_int_equal(lr_pair_num_coincidences(lors, pair), in_coincidence);
         }
-        assert_ok(lr_crystal_fans(lors, values, fans, 1, NULL));
-        assert_ok(lr_crystal_fans(lors, values, again, 3, NULL));
+        assert_ok(lr_crystal_fans(lors, values, fans, 1, NULL), lr_crystal_fans(lors, values, again, 3, NULL));
         assert_memory_equal(fans, again, (size_t)num * sizeof(double));
         for (int64_t c = 0; c < num; c++) assert_close(fans[c], expected[c], 1e-12);
     }
@@ -50,12 +49,11 @@ static void fans_are_sums_over_lors(void **unused)
 static void fans_of_masks_that_do_not_part(void **unused)
 {
     struct fixture fixture = kept_fixture(FIXTURE_TILTED);
-    lr_scanner *scanner = keep(lr_scanner_create(&(lr_scanner_params){
+    lr_lors *lors = lors_from(lr_scanner_create(&(lr_scanner_params){
         .modules = fixture.scanner->modules, .num_modules = 2, .coincidence = {.field_of_view_mm = 6}}));
-    lr_lors *lors = keep(lr_lors_create(scanner, NULL));
     assert_int_equal(lors->masks->pairs[0].kind, LR_MASK_FULL);
     double ones[40], fans[40], expected[40] = {0};
-    assert_int_equal(scanner->num_crystals, 40);
+    assert_int_equal(lors->scanner->num_crystals, 40);
     for (int c = 0; c < 40; c++) ones[c] = 1.0;
     for (int a = 0; a < 20; a++) {
         for (int b = 0; b < 20; b++) {
@@ -81,8 +79,7 @@ static void add_pair(const lr_lors *lors, int64_t pair, double radius, struct sh
 {
     const double *a = lors->scanner->modules[lors->pairs[pair][0]].centre_mm;
     const double *b = lors->scanner->modules[lors->pairs[pair][1]].centre_mm;
-    const double count = (double)lr_pair_num_coincidences(lors, pair);
-    const double dx = b[0] - a[0], dy = b[1] - a[1];
+    const double count = (double)lr_pair_num_coincidences(lors, pair), dx = b[0] - a[0], dy = b[1] - a[1];
     shares->all += count;
     if (hypot(dx, dy) < 1.0) return; /* along the axis: the direction is not defined */
     for (int m = 1; m <= NUM_WAVES; m++) {
@@ -165,17 +162,14 @@ static void subsets_are_balanced(void **unused)
     static const int counts[] = {2, 3, 4, 6, 7, 8, 9, 14, 21};
     for (int n = 0; n < 4; n++) {
         struct test_log log = TEST_LOG(log);
-        lr_scanner *scanner = keep(lr_scanner_read(names[n], &log.log));
-        lr_lors *lors = keep(lr_lors_create(scanner, NULL));
+        lr_lors *lors = lors_from(lr_scanner_read(names[n], &log.log));
         for (int k = 0; k < 9; k++) {
             const double pair = (double)counts[k] / (double)count_dealt(lors, lines[n], counts[k]);
             const struct balance balance = weigh(lors, counts[k]);
-            print_message("%s, %d subsets of %lld pairs: LORs to %.1f %%, directions %.1f %%, "
-                          "distances %.1f %%\n",
+            print_message("%s, %d subsets of %lld pairs: LORs to %.1f %%, directions %.1f %%, distances %.1f %%\n",
                           names[n], counts[k], (long long)lors->num_pairs, 100 * balance.all, 100 * balance.waves,
                           100 * balance.distances);
-            assert_true(balance.all <= 0.01 + pair);
-            assert_true(balance.waves <= 0.05 + 4.0 * pair);
+            assert_all(balance.all <= 0.01 + pair, balance.waves <= 0.05 + 4.0 * pair);
             assert_true(balance.distances <= 0.05 + 4.0 * NUM_DISTANCES * pair);
         }
     }

@@ -41,8 +41,7 @@ static int reset(void **state)
 /* Checks after any test that everything has been given back. */
 static int check_left(void **state)
 {
-    assert_int_equal(fake_cuda.held, 0);
-    assert_int_equal(fake_current, FAKE_CURRENT);
+    assert_ints(fake_cuda.held, 0, fake_current, FAKE_CURRENT);
     return 0;
 }
 
@@ -62,8 +61,7 @@ static lr_status create(lr_place *place, lr_precision precision, lr_vector *vect
 /* Two delayed results: one is sent before it is waited for, the other is not. */
 static lr_status work_later(const lr_vector *x, lr_vector *y)
 {
-    struct lr_later fit = {.slot = 0};
-    struct lr_later sums = {.slot = LR_LATER_SLOTS};
+    struct lr_later fit = {.slot = 0}, sums = {.slot = LR_LATER_SLOTS};
     LR_TRY(lr_vector_divide_counts_later(&(lr_poisson_ratio){x, NULL, y}, &fit));
     LR_TRY(lr_later_send(y->place, 0));
     LR_TRY(lr_vector_add_up_later(x, NULL, &sums));
@@ -144,8 +142,7 @@ static void every_call_may_fail(void **state)
         fake_forget();
     }
     print_message("%d calls, %d of which end the work where they fail\n", calls, told);
-    assert_int_equal(unheard, 0);
-    assert_int_equal(told, calls - ENDS);
+    assert_ints(unheard, 0, told, calls - ENDS);
 }
 
 /* --- what is refused --- */
@@ -196,13 +193,12 @@ static void the_callers_stream(void **state)
     lr_vector x;
     lr_vector_sums sums;
     assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
-    lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .device = 1, .cuda_stream = stream});
-    assert_non_null(place);
+    lr_place *place =
+        non_null(lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .device = 1, .cuda_stream = stream}));
     assert_ptr_equal(lr_place_get_info(place).cuda_stream, stream);
     assert_string_equal(lr_place_get_info(place).device, "fake device 1");
     assert_int_equal(lr_place_get_info(place).memory_bytes, INT64_C(1) << 33);
-    assert_ok(create(place, LR_FLOAT32, &x));
-    assert_ok(lr_vector_fill(&x, 3.0));
+    assert_ok(create(place, LR_FLOAT32, &x), lr_vector_fill(&x, 3.0));
     float *first = x.storage->block;
     assert_false(*first == 3.0f); /* no call has waited for the stream */
     assert_int_equal(cudaStreamSynchronize(stream), cudaSuccess);
@@ -211,8 +207,7 @@ static void the_callers_stream(void **state)
     assert_true(sums.sum == 3.0 * COUNT);
     lr_vector_destroy(&x);
     lr_place_close(place);
-    assert_int_equal(fake_cuda.destroyed, 0);
-    assert_int_equal(cudaStreamDestroy(stream), cudaSuccess);
+    assert_ints(fake_cuda.destroyed, 0, cudaStreamDestroy(stream), cudaSuccess);
 }
 
 /* Destroying a vector does not wait, and passes that were queued before still run. */
@@ -225,8 +220,7 @@ static void wrapped_memory_is_left_alone(void **state)
     assert_int_equal(cudaMalloc(&block, COUNT * sizeof(float)), cudaSuccess);
     fake_current = FAKE_CURRENT;
     const lr_vector_params params = {.place = place, .count = COUNT, .log = &test.log};
-    assert_ok(lr_vector_wrap_cuda(&params, block, &wrapped));
-    assert_ok(lr_vector_fill(&wrapped, 4.0));
+    assert_ok(lr_vector_wrap_cuda(&params, block, &wrapped), lr_vector_fill(&wrapped, 4.0));
     lr_vector_destroy(&wrapped);
     assert_false(((float *)block)[0] == 4.0f);
     assert_int_equal(cudaStreamSynchronize(lr_place_get_info(place).cuda_stream), cudaSuccess);
@@ -242,12 +236,9 @@ static void a_direct_copy_waits_for_nobody(void **state)
 {
     lr_vector x, drawn;
     lr_place *place = open_cuda();
-    assert_ok(create(place, LR_FLOAT32, &x));
-    assert_ok(create(gl, LR_FLOAT32, &drawn));
-    assert_ok(lr_vector_fill(&drawn, 5.0));
+    assert_ok(create(place, LR_FLOAT32, &x), create(gl, LR_FLOAT32, &drawn), lr_vector_fill(&drawn, 5.0));
     assert_ok(lr_vector_copy(&drawn, &x));
-    assert_int_equal(fake_cuda.lent, 1);
-    assert_int_equal(fake_cuda.launches, 0);
+    assert_ints(fake_cuda.lent, 1, fake_cuda.launches, 0);
     lr_vector_sums sums;
     assert_ok(lr_vector_add_up(&x, NULL, &sums));
     assert_true(sums.sum == 5.0 * COUNT);
@@ -261,11 +252,8 @@ static void a_direct_copy_waits_for_nobody(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(every_call_may_fail),          TEST(no_device),
-        TEST(a_device_that_is_not_there),   TEST(memory_of_another_device),
-        TEST(no_memory_says_how_much),      TEST(the_callers_stream),
-        TEST(wrapped_memory_is_left_alone), TEST(a_direct_copy_waits_for_nobody),
-    };
+    const struct CMUnitTest tests[] = {EACH(TEST, every_call_may_fail, no_device, a_device_that_is_not_there,
+                                            memory_of_another_device, no_memory_says_how_much, the_callers_stream,
+                                            wrapped_memory_is_left_alone, a_direct_copy_waits_for_nobody)};
     return cmocka_run_group_tests(tests, open_gl, close_gl);
 }

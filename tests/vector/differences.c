@@ -36,9 +36,8 @@ static void draw(struct numbers *n, const int size[3], bool has_kappa)
 
 static lr_vector put(const double *numbers, int count, lr_precision precision)
 {
-    const lr_vector from = lr_vector_of_doubles(numbers, count);
     lr_vector vector = kept_vector(place, count, precision);
-    assert_ok(lr_vector_copy(&from, &vector));
+    assert_ok(lr_vector_copy(vector_of(numbers, count), &vector));
     return vector;
 }
 
@@ -47,14 +46,13 @@ static void find(struct numbers *n, lr_differences what, lr_precision precision,
 {
     const int mark = num_kept();
     lr_vector x = put(n->x, n->count, precision), kappa = put(n->kappa, n->count, precision);
-    lr_vector y = put(n->y, n->count, precision), to = lr_vector_of_doubles(found, n->count);
+    lr_vector y = put(n->y, n->count, precision);
     lr_relative_differences differences = n->differences;
     differences.what = what;
     differences.x = &x;
     differences.kappa = n->has_kappa ? &kappa : NULL;
     differences.y = &y;
-    assert_ok(lr_vector_relative_differences(&differences));
-    assert_ok(lr_vector_copy(&y, &to));
+    assert_ok(lr_vector_relative_differences(&differences), lr_vector_copy(&y, vector_of(found, n->count)));
     destroy_kept_since(mark);
 }
 
@@ -63,8 +61,7 @@ static void find(struct numbers *n, lr_differences what, lr_precision precision,
 /* Weight of the pair of numbers j and k times their kappas; 0 if they are not neighbours. */
 static double pair_weight(const struct numbers *n, int j, int k)
 {
-    const int *size = n->differences.size;
-    const int dx = abs(j % size[0] - k % size[0]);
+    const int *size = n->differences.size, dx = abs(j % size[0] - k % size[0]);
     const int dy = abs(j / size[0] % size[1] - k / size[0] % size[1]);
     const int dz = abs(j / size[0] / size[1] - k / size[0] / size[1]);
     const bool are_neighbours = j != k && dx <= 1 && dy <= 1 && dz <= 1;
@@ -174,11 +171,9 @@ static void check_convolution(struct numbers *n, lr_convolution *convolution, lr
 {
     double found[MOST];
     lr_vector x = put(n->x, n->count, precision), y = put(n->x, n->count, precision);
-    lr_vector to = lr_vector_of_doubles(found, n->count);
     convolution->x = &x;
     convolution->y = &y;
-    assert_ok(lr_vector_convolve(convolution));
-    assert_ok(lr_vector_copy(&y, &to));
+    assert_ok(lr_vector_convolve(convolution), lr_vector_copy(&y, vector_of(found, n->count)));
     for (int j = 0; j < n->count; j++) {
         const double allowed = precision == LR_FLOAT64 ? 1e-14 : 3e-7;
         assert_true(fabs(found[j] - convolved(n, convolution, j)) <= allowed * 5.0);
@@ -202,8 +197,7 @@ static void convolutions(void **state)
 static void sizes_that_do_not_fit(void **state)
 {
     const double zeros[12] = {0};
-    lr_vector x = put(zeros, 12, LR_FLOAT32), y = put(zeros, 12, LR_FLOAT32);
-    lr_vector z = put(zeros, 12, LR_FLOAT64);
+    lr_vector x = put(zeros, 12, LR_FLOAT32), y = put(zeros, 12, LR_FLOAT32), z = put(zeros, 12, LR_FLOAT64);
     lr_relative_differences differences = {.size = {2, 2, 2}, .x = &x, .y = &y};
     assert_int_equal(lr_vector_relative_differences(&differences), LR_USAGE);
     differences.size[2] = 3;

@@ -154,8 +154,7 @@ static bool remove_held(void *memory, int device)
 static void *hold(size_t bytes, int device)
 {
     const size_t whole = (bytes + 255) / 256 * 256;
-    void *memory = aligned_alloc(256, whole);
-    assert_non_null(memory);
+    void *memory = non_null(aligned_alloc(256, whole));
     memset(memory, 0xff, whole);
     assert_true(add_held(memory, device));
     return memory;
@@ -212,8 +211,7 @@ cudaError_t cudaFreeHost(void *memory)
 /* An array of the host may be pinned only once, until it is released. */
 cudaError_t cudaHostRegister(void *memory, size_t bytes, unsigned flags)
 {
-    assert_non_null(memory);
-    assert_true(bytes > 0);
+    assert_all(memory != NULL, bytes > 0);
     assert_int_equal(flags, cudaHostRegisterDefault);
     TRY_CALL();
     assert_true(add_held(memory, PINNED));
@@ -311,16 +309,6 @@ static void run_step(const struct step *step)
 static void run_until(struct fake_stream *stream, int64_t end)
 {
     while (stream->done < end) run_step(&stream->steps[stream->done++ % MOST_STEPS]);
-}
-
-/* Runs a stream's steps, after all steps that its events wait for; streams may run in this order. */
-static void run_last(struct fake_stream *stream)
-{
-    for (int64_t k = stream->done; k < stream->told; k++) {
-        const struct fake_event *event = &stream->steps[k % MOST_STEPS].event;
-        if (event->stream != NULL) run_until(event->stream, event->done);
-    }
-    run_until(stream, stream->told);
 }
 
 static cudaError_t tell(cudaStream_t stream, const struct step *step)
@@ -543,9 +531,13 @@ lr_status lr_cuda_give(const struct lr_cuda_object *objects, int count, struct g
     struct gl_buffer *buffer = objects->buffer;
     assert_int_equal(count, 1);
     assert_non_null(lent);
-    run_last(&default_stream);
-    assert_ok(gl_context_make_current(ctx));
-    assert_ok(gl_buffer_upload(buffer, 0, buffer->size_bytes, lent));
+    /* Runs the steps after all steps that their events wait for; streams may run in this order. */
+    for (int64_t k = default_stream.done; k < default_stream.told; k++) {
+        const struct fake_event *event = &default_stream.steps[k % MOST_STEPS].event;
+        if (event->stream != NULL) run_until(event->stream, event->done);
+    }
+    run_until(&default_stream, default_stream.told);
+    assert_ok(gl_context_make_current(ctx), gl_buffer_upload(buffer, 0, buffer->size_bytes, lent));
     gl_context_release(ctx);
     end_lending((size_t)buffer->size_bytes);
     return lr_cuda_check(fake_fault(), "a buffer that is given back", gl_context_log(ctx));

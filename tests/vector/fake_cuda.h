@@ -4,8 +4,7 @@
  * A CUDA runtime whose devices are the machine's memory. Its streams do nothing before a caller waits for them, so that
  * data that are read, freed or handed to OpenGL too early give wrong results. Several threads may use it, each with its
  * own streams. Link fake_cuda.c and cuda_on_cpu.cpp in place of the runtime, of lend.c and of vectors.cu. */
-#ifndef LR_TEST_FAKE_CUDA_DEVICE_H
-#define LR_TEST_FAKE_CUDA_DEVICE_H
+#pragma once
 
 #include "cuda_interop/vector_passes.h"
 
@@ -52,6 +51,4 @@ int fake_launch_differences(void (*find)(const lr_cuda_differences_pass *pass), 
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

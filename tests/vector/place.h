@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * The place to test, from the program's argument: host, gl or cuda. */
-#ifndef LR_TEST_VECTOR_PLACE_H
-#define LR_TEST_VECTOR_PLACE_H
+#pragma once
 
 #include "fixtures.h"
 
@@ -30,5 +29,3 @@ static inline int place_run(int argc, char **argv, struct CMUnitTest *tests, siz
         struct CMUnitTest tests[] = {__VA_ARGS__};                                                                     \
         return place_run(argc, argv, tests, sizeof(tests) / sizeof(tests[0]));                                         \
     }
-
-#endif

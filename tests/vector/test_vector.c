@@ -52,16 +52,14 @@ static struct placed place_numbers(int64_t count, lr_precision precision, int wh
     placed.numbers = list_numbers(count, which);
     const lr_vector from = lr_vector_of_doubles(placed.numbers, count);
     lr_vector back = from;
-    assert_ok(lr_vector_copy(&from, &placed.part));
-    assert_ok(lr_vector_copy(&placed.part, &back));
+    assert_ok(lr_vector_copy(&from, &placed.part), lr_vector_copy(&placed.part, &back));
     return placed;
 }
 
 static double *read_numbers(const lr_vector *vector)
 {
     double *numbers = kept_doubles(vector->count);
-    lr_vector to = lr_vector_of_doubles(numbers, vector->count);
-    assert_ok(lr_vector_copy(vector, &to));
+    assert_ok(lr_vector_copy(vector, vector_of(numbers, vector->count)));
     return numbers;
 }
 
@@ -71,11 +69,6 @@ static void check_outside(const struct placed *placed)
     double *all = read_numbers(&placed->whole);
     for (int64_t k = 0; k < placed->whole.count; k++)
         if (k < 3 || k >= 3 + placed->part.count) assert_true(all[k] == 0.0);
-}
-
-static double epsilon_of(lr_precision precision)
-{
-    return precision == LR_FLOAT64 ? DBL_EPSILON : (double)FLT_EPSILON;
 }
 
 /* --- operations --- */
@@ -129,7 +122,8 @@ static void check_operation(enum operation operation, bool in_place, int64_t cou
         const double expected = expect(operation, y.numbers[k], in_place ? y.numbers[k] : values[0], values);
         /* Tolerance: one epsilon of the expected result, and two epsilons of the old value for the roundings of the
          * steps before. */
-        if (!(fabs(found[k] - expected) <= epsilon_of(precision) * (fabs(expected) + 2.0 * fabs(y.numbers[k]))))
+        if (!(fabs(found[k] - expected) <= (precision == LR_FLOAT64 ? DBL_EPSILON : (double)FLT_EPSILON) *
+                                               (fabs(expected) + 2.0 * fabs(y.numbers[k]))))
             fail_msg("operation %d%s: number %lld is %g and not %g", (int)operation, in_place ? " in place" : "",
                      (long long)k, found[k], expected);
     }
@@ -141,12 +135,10 @@ static void check_operation(enum operation operation, bool in_place, int64_t cou
 static void updates_keep_what_is_not_finite(void **state)
 {
     const double numbers[2] = {NAN, INFINITY};
-    const lr_vector from = lr_vector_of_doubles(numbers, 2);
     for (int precision = 0; precision < 2; precision++) {
         lr_vector by = make(2, (lr_precision)precision), x = make(2, (lr_precision)precision);
         lr_vector_sums found;
-        assert_ok(lr_vector_copy(&from, &by));
-        assert_ok(lr_vector_fill(&x, 1.0));
+        assert_ok(lr_vector_copy(vector_of(numbers, 2), &by), lr_vector_fill(&x, 1.0));
         assert_ok(lr_vector_update_ramla(&(lr_ramla_update){&x, &by, &x, 0.5, &by}));
         assert_ok(lr_vector_add_up(&by, NULL, &found));
         assert_int_equal(found.not_finite, 2);
@@ -177,8 +169,7 @@ static void check_bits(enum operation operation, lr_precision precision)
                                           : lr_vector_of_floats((const float *)bits[k], COUNT);
         assert_ok(lr_vector_copy(k < 3 ? &parts[k] : &y.part, &host[k]));
     }
-    assert_ok(run(operation, false, &host[3], host));
-    assert_ok(run(operation, false, &y.part, parts));
+    assert_ok(run(operation, false, &host[3], host), run(operation, false, &y.part, parts));
     assert_ok(lr_vector_copy(&y.part, &host[0]));
     assert_memory_equal(bits[0], bits[3], COUNT * (precision == LR_FLOAT64 ? 8 : 4));
 }
@@ -220,13 +211,10 @@ static void copies_between_places(void **state)
         struct placed source = place_numbers(300001, LR_FLOAT64, 0);
         lr_vector target = kept_vector(other, 300001, precision);
         const lr_traffic before[2] = {lr_place_get_info(place).traffic, lr_place_get_info(other).traffic};
-        assert_ok(lr_vector_copy(&source.part, &target));
-        assert_ok(lr_vector_fill(&source.part, -1.0));
+        assert_ok(lr_vector_copy(&source.part, &target), lr_vector_fill(&source.part, -1.0));
         const lr_traffic after[2] = {lr_place_get_info(place).traffic, lr_place_get_info(other).traffic};
-        for (int k = 0; k < 2 && wanted == LR_PLACE_CUDA; k++) {
-            assert_int_equal(after[k].to_device, before[k].to_device);
-            assert_int_equal(after[k].to_host, before[k].to_host);
-        }
+        for (int k = 0; k < 2 && wanted == LR_PLACE_CUDA; k++)
+            assert_ints(after[k].to_device, before[k].to_device, after[k].to_host, before[k].to_host);
         double *found = read_numbers(&target);
         for (int64_t k = 0; k < target.count; k++)
             assert_true(found[k] == (precision == LR_FLOAT64 ? source.numbers[k] : (double)(float)source.numbers[k]));
@@ -253,8 +241,7 @@ static void brought_to_a_place(void **state)
     lr_vector same, single, host;
     const lr_vector_params here = {.place = place, .precision = LR_FLOAT64, .log = &test.log};
     const lr_vector_params narrow = {.place = place, .name = "single", .log = &test.log};
-    assert_ok(lr_vector_bring(&numbers.part, &here, &same));
-    assert_ok(lr_vector_bring(&numbers.part, &narrow, &single));
+    assert_ok(lr_vector_bring(&numbers.part, &here, &same), lr_vector_bring(&numbers.part, &narrow, &single));
     assert_ok(lr_vector_bring(&numbers.part, &(lr_vector_params){.precision = LR_FLOAT64}, &host));
     assert_true(same.is_part && same.storage == numbers.part.storage && same.begin == numbers.part.begin);
     assert_true(same.values == numbers.part.values && same.count == COUNT);
@@ -263,8 +250,7 @@ static void brought_to_a_place(void **state)
     const double *copied = host.values;
     assert_true(copied[7] == (wanted == LR_PLACE_HOST ? 3.0 : numbers.numbers[7]));
     float narrowed[COUNT];
-    lr_vector to = lr_vector_of_floats(narrowed, COUNT);
-    assert_ok(lr_vector_copy(&single, &to));
+    assert_ok(lr_vector_copy(&single, vector_of(narrowed, COUNT)));
     for (int k = 0; k < COUNT; k++) assert_true(narrowed[k] == (float)numbers.numbers[k]);
     lr_vector_destroy(&single);
     lr_vector_destroy(&host);
@@ -289,8 +275,7 @@ static void check_sums(int64_t count, lr_precision precision, bool has_other)
         size[2] += (a - b) * (a - b);
     }
     const lr_vector *other = has_other ? &y.part : NULL;
-    assert_ok(lr_vector_add_up(&x.part, other, &found));
-    assert_ok(lr_vector_add_up(&x.part, other, &again));
+    assert_ok(lr_vector_add_up(&x.part, other, &found), lr_vector_add_up(&x.part, other, &again));
     assert_memory_equal(&found, &again, sizeof(found));
     /* sums in double in another order */
     assert_true(fabs(found.sum - expected.sum) <= 1e-12 * size[0]);
@@ -317,15 +302,12 @@ static void numbers_that_are_not_finite(void **state)
         double numbers[MOST] = {0.0};
         memcpy(numbers + before, six, sizeof(six));
         const int count = before == 0 ? 6 : MOST;
-        const lr_vector from = lr_vector_of_doubles(numbers, count);
         for (int precision = 0; precision < 2; precision++) {
             lr_vector x = make(count, (lr_precision)precision);
             lr_vector_sums found;
-            assert_ok(lr_vector_copy(&from, &x));
-            assert_ok(lr_vector_add_up(&x, NULL, &found));
+            assert_ok(lr_vector_copy(vector_of(numbers, count), &x), lr_vector_add_up(&x, NULL, &found));
             assert_int_equal(found.not_finite, 3);
-            assert_true(found.sum == 4.0 && found.product == 30.0 && found.largest == 5.0);
-            assert_true(found.smallest == -2.0);
+            assert_all(found.sum == 4.0 && found.product == 30.0 && found.largest == 5.0, found.smallest == -2.0);
         }
     }
 }
@@ -334,12 +316,10 @@ static void the_same_bits_for_any_number_of_threads(void **state)
 {
     enum { COUNT = 1000003 };
     if (wanted != LR_PLACE_HOST) return;
-    double *numbers = list_numbers(COUNT, 0);
-    lr_vector x = lr_vector_of_doubles(numbers, COUNT);
+    lr_vector x = lr_vector_of_doubles(list_numbers(COUNT, 0), COUNT);
     lr_vector_sums found[3];
     for (int k = 0; k < 3; k++) {
-        x.place = lr_place_open(&(lr_place_params){.threads = 1 + 2 * k, .log = &test.log});
-        assert_non_null(x.place);
+        x.place = non_null(lr_place_open(&(lr_place_params){.threads = 1 + 2 * k, .log = &test.log}));
         assert_ok(lr_vector_add_up(&x, NULL, &found[k]));
         assert_memory_equal(&found[k], &found[0], sizeof(found[k]));
         lr_place_close(x.place);
@@ -376,8 +356,7 @@ static void open_counts(struct counts *counts, int64_t count)
         counts->numbers[n] = kept_floats(count);
         for (int64_t k = 0; k < count; k++) counts->numbers[n][k] = at[n](k);
         *vectors[n] = make(count, LR_FLOAT32);
-        const lr_vector from = lr_vector_of_floats(counts->numbers[n], count);
-        assert_ok(lr_vector_copy(&from, vectors[n]));
+        assert_ok(lr_vector_copy(vector_of(counts->numbers[n], count), vectors[n]));
     }
 }
 
@@ -435,8 +414,7 @@ static void a_fit_may_come_later(void **state)
     const lr_poisson_ratio second = {&counts.measured, &counts.additive, &copy};
     const int64_t before = lr_place_get_info(place).traffic.to_host;
     for (int between = 0; between < 2; between++) {
-        assert_ok(lr_place_hold(place));
-        assert_ok(lr_vector_divide_counts_later(between ? &second : &first, &later));
+        assert_ok(lr_place_hold(place), lr_vector_divide_counts_later(between ? &second : &first, &later));
         assert_true((later.place != NULL) == (wanted != LR_PLACE_HOST));
         if (between) {
             assert_ok(lr_vector_add_up(&counts.measured, NULL, &sums));
@@ -456,17 +434,14 @@ static void a_fit_may_come_later(void **state)
 static void sums_may_come_later(void **state)
 {
     for (int k = 0; k < NUM_LENGTHS; k++) {
-        struct placed x = place_numbers(lengths[k], LR_FLOAT32, 0);
-        struct placed y = place_numbers(lengths[k], LR_FLOAT32, 1);
+        struct placed x = place_numbers(lengths[k], LR_FLOAT32, 0), y = place_numbers(lengths[k], LR_FLOAT32, 1);
         struct lr_later later[2] = {{.slot = 0}, {.slot = 1}};
         lr_vector_sums now[2];
         assert_ok(lr_vector_add_up_later(&x.part, &y.part, &later[0]));
         assert_ok(lr_vector_add_up_later(&y.part, NULL, &later[1]));
         assert_true((later[0].place != NULL) == (wanted != LR_PLACE_HOST));
-        assert_ok(lr_later_finish(&later[1]));
-        assert_ok(lr_later_finish(&later[0]));
-        assert_ok(lr_vector_add_up(&x.part, &y.part, &now[0]));
-        assert_ok(lr_vector_add_up(&y.part, NULL, &now[1]));
+        assert_ok(lr_later_finish(&later[1]), lr_later_finish(&later[0]));
+        assert_ok(lr_vector_add_up(&x.part, &y.part, &now[0]), lr_vector_add_up(&y.part, NULL, &now[1]));
         for (int n = 0; n < 2; n++) assert_memory_equal(&now[n], &later[n].sums, sizeof(now[n]));
     }
 }
@@ -481,10 +456,8 @@ static void turns_may_overlap(void **state)
     for (int n = 0; n <= TURNS; n++) {
         if (n < TURNS) {
             later[n] = (struct lr_later){.slot = n % 2 * LR_LATER_SLOTS + n % LR_LATER_SLOTS};
-            assert_ok(lr_vector_fill(&x, 1000.0));
-            assert_ok(lr_vector_add_up_later(&x, NULL, &later[n]));
-            assert_ok(lr_later_send(later[n].place, n % 2));
-            assert_ok(lr_vector_fill(&x, n));
+            assert_ok(lr_vector_fill(&x, 1000.0), lr_vector_add_up_later(&x, NULL, &later[n]));
+            assert_ok(lr_later_send(later[n].place, n % 2), lr_vector_fill(&x, n));
             assert_ok(lr_vector_add_up_later(&x, &x, &later[n]));
             assert_ok(n < 5 ? lr_later_send(later[n].place, n % 2) : LR_OK);
         }
@@ -502,10 +475,8 @@ static void check_terms(int64_t count, lr_precision precision, int own)
 {
     enum { NUM = 3 };
     const int64_t stride = count + 2;
-    struct placed y = place_numbers(count, precision, 0);
-    struct placed pieces = place_numbers(NUM * stride, precision, 1);
-    const struct lr_vector_terms terms = {&y.part, &pieces.part, stride, own, NUM};
-    const lr_status status = lr_vector_add_terms(&terms);
+    struct placed y = place_numbers(count, precision, 0), pieces = place_numbers(NUM * stride, precision, 1);
+    const lr_status status = lr_vector_add_terms(&(struct lr_vector_terms){&y.part, &pieces.part, stride, own, NUM});
     assert_int_equal(status, wanted == LR_PLACE_GL ? LR_USAGE : LR_OK);
     double *found = read_numbers(&y.part);
     for (int64_t k = 0; status == LR_OK && k < count; k++) {
@@ -524,16 +495,14 @@ static void terms_of_ranks(void **state)
     }
     struct placed y = place_numbers(5, LR_FLOAT32, 0), pieces = place_numbers(14, LR_FLOAT32, 1);
     test_log_init(&test);
-    const struct lr_vector_terms few = {&y.part, &pieces.part, 5, 0, 3};
-    assert_fails(lr_vector_add_terms(&few), LR_USAGE, &test,
+    assert_fails(lr_vector_add_terms(&(struct lr_vector_terms){&y.part, &pieces.part, 5, 0, 3}), LR_USAGE, &test,
                  wanted == LR_PLACE_GL ? "OpenGL" : "3 pieces of 5 numbers");
 }
 
 static void a_ratio_stays_finite(void **state)
 {
     const float numbers[2] = {1e10f, 1e-38f};
-    lr_vector y = make(1, LR_FLOAT32), e = make(1, LR_FLOAT32);
-    lr_vector from = lr_vector_of_floats(numbers, 1);
+    lr_vector y = make(1, LR_FLOAT32), e = make(1, LR_FLOAT32), from = lr_vector_of_floats(numbers, 1);
     assert_ok(lr_vector_copy(&from, &y));
     from = lr_vector_of_floats(numbers + 1, 1);
     assert_ok(lr_vector_copy(&from, &e));
@@ -549,14 +518,10 @@ static void longer_than_a_block(void **state)
 {
     lr_vector y = make(BEYOND_A_BLOCK, LR_FLOAT32), x = make(BEYOND_A_BLOCK, LR_FLOAT32);
     lr_vector_sums found;
-    assert_ok(lr_vector_fill(&x, 0.5));
-    assert_ok(lr_vector_fill(&y, 2.0));
+    assert_ok(lr_vector_fill(&x, 0.5), lr_vector_fill(&y, 2.0));
     lr_vector last = lr_vector_part(&y, BEYOND_A_BLOCK - 1, 1);
-    assert_ok(lr_vector_fill(&last, 8.0));
-    assert_ok(lr_vector_multiply(&y, &x));
-    assert_ok(lr_vector_add_up(&y, &x, &found));
-    assert_true(found.sum == BEYOND_A_BLOCK + 3.0);
-    assert_true(found.product == 0.5 * (BEYOND_A_BLOCK + 3.0));
+    assert_ok(lr_vector_fill(&last, 8.0), lr_vector_multiply(&y, &x), lr_vector_add_up(&y, &x, &found));
+    assert_all(found.sum == BEYOND_A_BLOCK + 3.0, found.product == 0.5 * (BEYOND_A_BLOCK + 3.0));
     assert_true(found.largest == 4.0);
 }
 
@@ -574,8 +539,7 @@ static void wrong_calls(void **state)
     assert_int_equal(lr_vector_create(&(lr_vector_params){.place = place, .count = -1, .log = &test.log}, &made),
                      LR_USAGE);
     assert_null(made.storage);
-    lr_vector_texture texture = {.size = {2, 1, 1}};
-    assert_int_equal(lr_vector_show(&x, &texture), LR_USAGE);
+    assert_int_equal(lr_vector_show(&x, &(lr_vector_texture){.size = {2, 1, 1}}), LR_USAGE);
 }
 
 static void a_place_that_is_closed_first(void **state)
@@ -595,17 +559,14 @@ static void parts_and_nothing(void **state)
 {
     lr_vector none = make(0, LR_FLOAT32), x = make(10, LR_FLOAT32);
     lr_vector_sums found;
-    assert_ok(lr_vector_fill(&none, 1.0));
-    assert_ok(lr_vector_add_up(&none, NULL, &found));
+    assert_ok(lr_vector_fill(&none, 1.0), lr_vector_add_up(&none, NULL, &found));
     assert_true(found.largest == -(double)INFINITY && found.smallest == (double)INFINITY && found.sum == 0.0);
-    assert_int_equal(lr_vector_part(&x, 8, 5).count, 2);
-    assert_int_equal(lr_vector_part(&x, 12, 5).count, 0);
+    assert_ints(lr_vector_part(&x, 8, 5).count, 2, lr_vector_part(&x, 12, 5).count, 0);
     assert_int_equal(lr_vector_part(&x, -3, 2).count, 2);
 }
 
-place_main(CASE(element_by_element), CASE(the_same_bits_as_the_hosts), CASE(updates_keep_what_is_not_finite),
-           CASE(copies), CASE(copies_between_places), CASE(traffic_is_counted), CASE(brought_to_a_place), CASE(sums),
-           CASE(numbers_that_are_not_finite), CASE(the_same_bits_for_any_number_of_threads), CASE(divided_counts),
-           CASE(a_fit_may_come_later), CASE(sums_may_come_later), CASE(turns_may_overlap), CASE(terms_of_ranks),
-           CASE(a_ratio_stays_finite), CASE(longer_than_a_block), CASE(wrong_calls), CASE(a_place_that_is_closed_first),
-           CASE(parts_and_nothing))
+place_main(EACH(CASE, element_by_element, the_same_bits_as_the_hosts, updates_keep_what_is_not_finite, copies,
+                copies_between_places, traffic_is_counted, brought_to_a_place, sums, numbers_that_are_not_finite,
+                the_same_bits_for_any_number_of_threads, divided_counts, a_fit_may_come_later, sums_may_come_later,
+                turns_may_overlap, terms_of_ranks, a_ratio_stays_finite),
+           EACH(CASE, longer_than_a_block, wrong_calls, a_place_that_is_closed_first, parts_and_nothing))

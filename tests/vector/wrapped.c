@@ -70,15 +70,13 @@ static void fill_numbers(void)
 static void put(lr_vector *vector)
 {
     fill_numbers();
-    const lr_vector from = lr_vector_of_floats(numbers, vector->count);
-    assert_ok(lr_vector_copy(&from, vector));
+    assert_ok(lr_vector_copy(vector_of(numbers, vector->count), vector));
 }
 
 /* Checks that the vector holds the numbers from `begin` on, times `factor`. */
 static void check_numbers(const lr_vector *vector, int64_t begin, float factor)
 {
-    lr_vector to = lr_vector_of_floats(found, vector->count);
-    assert_ok(lr_vector_copy(vector, &to));
+    assert_ok(lr_vector_copy(vector, vector_of(found, vector->count)));
     for (int64_t k = 0; k < vector->count; k++) assert_true(found[k] == numbers[begin + k] * factor);
 }
 
@@ -104,9 +102,7 @@ static void a_place_of_cuda_opens_or_says_why_not(void **state)
     }
     const lr_place_info info = lr_place_get_info(place);
     assert_int_equal(info.kind, LR_PLACE_CUDA);
-    assert_true(info.device[0] != '\0');
-    assert_true(info.memory_bytes > 0);
-    assert_non_null(info.cuda_stream);
+    assert_all(info.device[0] != '\0', info.memory_bytes > 0, info.cuda_stream != NULL);
     assert_true(info.traffic.to_device == 0 && info.traffic.to_host == 0);
     lr_place_close(place);
 }
@@ -150,8 +146,7 @@ static lr_vector wrap_buffer(GLuint buffer, int64_t count)
 {
     lr_vector vector;
     lr_vector_gl_buffer handed = {.buffer = buffer, .after = fence()};
-    const lr_vector_params params = {.place = gl, .count = count, .log = &test.log};
-    assert_ok(lr_vector_wrap_gl(&params, &handed, &vector));
+    assert_ok(lr_vector_wrap_gl(&(lr_vector_params){.place = gl, .count = count, .log = &test.log}, &handed, &vector));
     assert_null(handed.after);
     return vector;
 }
@@ -165,9 +160,7 @@ static void a_buffer_of_another_context(void **state)
     const lr_traffic before = lr_place_get_info(gl).traffic;
     lr_vector part = lr_vector_part(&vector, 5, COUNT - 6), other = make(gl, COUNT - 6, LR_FLOAT32);
     void *done;
-    assert_ok(lr_vector_fill(&other, 2.0));
-    assert_ok(lr_vector_multiply(&part, &other));
-    assert_ok(lr_place_fence(gl, &done));
+    assert_ok(lr_vector_fill(&other, 2.0), lr_vector_multiply(&part, &other), lr_place_fence(gl, &done));
     assert_non_null(done);
     const lr_traffic after = lr_place_get_info(gl).traffic;
     assert_memory_equal(&before, &after, sizeof(before));
@@ -226,8 +219,7 @@ static void memory_of_cuda_as_a_vector(void **state)
     assert_null(wrapped.storage);
     check_numbers(&owner, 0, 1); /* nothing was freed */
     assert_ok(lr_vector_wrap_cuda(&params, owner.storage->block, &wrapped));
-    lr_vector part = lr_vector_part(&wrapped, 3, COUNT - 7);
-    lr_vector same = lr_vector_part(&owner, 3, COUNT - 7);
+    lr_vector part = lr_vector_part(&wrapped, 3, COUNT - 7), same = lr_vector_part(&owner, 3, COUNT - 7);
     assert_ok(lr_vector_add_scaled(&part, 1.0, &same)); /* twice the same memory */
     check_numbers(&same, 3, 2);
     assert_ptr_equal(memory, (char *)wrapped.storage->block + part.begin * (int64_t)sizeof(float));
@@ -277,22 +269,19 @@ static void check_traffic(const lr_place *place, const lr_traffic *before, int64
 static void go_around(lr_precision at_gl, lr_precision at_cuda, bool is_direct)
 {
     const int64_t count = COUNT - 9, bytes = is_direct ? 0 : count;
-    lr_vector from = make(gl, COUNT, at_gl), to = make(gl, COUNT, at_gl);
-    lr_vector there = make(cuda, COUNT, at_cuda);
+    lr_vector from = make(gl, COUNT, at_gl), to = make(gl, COUNT, at_gl), there = make(cuda, COUNT, at_cuda);
     put(&from);
     const lr_traffic before[2] = {lr_place_get_info(gl).traffic, lr_place_get_info(cuda).traffic};
     const lr_vector source = lr_vector_part(&from, 5, count);
     lr_vector between = lr_vector_part(&there, 3, count), target = lr_vector_part(&to, 1, count);
-    assert_ok(lr_vector_copy(&source, &between));
-    assert_ok(lr_vector_add_scaled(&between, 1.0, &between));
+    assert_ok(lr_vector_copy(&source, &between), lr_vector_add_scaled(&between, 1.0, &between));
     assert_ok(lr_vector_copy(&between, &target));
     check_traffic(gl, &before[0], 2 * bytes * lr_vector_size(&from));
     check_traffic(cuda, &before[1], 2 * bytes * lr_vector_size(&there));
     check_numbers(&target, 5, 2);
     const lr_vector first = lr_vector_part(&to, 0, 1), last = lr_vector_part(&to, count + 1, 8);
     lr_vector_sums sums[2];
-    assert_ok(lr_vector_add_up(&first, NULL, &sums[0]));
-    assert_ok(lr_vector_add_up(&last, NULL, &sums[1]));
+    assert_ok(lr_vector_add_up(&first, NULL, &sums[0]), lr_vector_add_up(&last, NULL, &sums[1]));
     assert_true(sums[0].product == 0.0 && sums[1].product == 0.0); /* the numbers around the part are 0 */
 }
 
@@ -345,14 +334,10 @@ static void from_opengl_to_cuda_in_pieces(void **state)
     lr_vector from = make(gl, LONG, LR_FLOAT32), to = make(cuda, LONG, LR_FLOAT64);
     lr_vector last = lr_vector_part(&from, LONG - 1, 1);
     lr_vector_sums sums;
-    assert_ok(lr_vector_fill(&from, 2.0));
-    assert_ok(lr_vector_fill(&last, 8.0));
-    assert_ok(lr_vector_copy(&from, &to));
+    assert_ok(lr_vector_fill(&from, 2.0), lr_vector_fill(&last, 8.0), lr_vector_copy(&from, &to));
     assert_ok(lr_vector_add_up(&to, NULL, &sums));
     assert_true(sums.sum == 2.0 * LONG + 6.0 && sums.largest == 8.0);
-    assert_ok(lr_vector_fill(&from, 0.0));
-    assert_ok(lr_vector_copy(&to, &from));
-    assert_ok(lr_vector_add_up(&last, NULL, &sums));
+    assert_ok(lr_vector_fill(&from, 0.0), lr_vector_copy(&to, &from), lr_vector_add_up(&last, NULL, &sums));
     assert_true(sums.sum == 8.0);
     assert_ok(lr_vector_add_up(&from, NULL, &sums));
     assert_true(sums.sum == 2.0 * LONG + 6.0);
@@ -367,8 +352,7 @@ static void a_wrapped_buffer_and_cuda(void **state)
     lr_vector wrapped = wrap_buffer(buffer, COUNT), there = make(cuda, COUNT, LR_FLOAT32);
     assert_ok(lr_vector_copy(&wrapped, &there));
     check_numbers(&there, 0, 1);
-    assert_ok(lr_vector_fill(&there, -3.5));
-    assert_ok(lr_vector_copy(&there, &wrapped));
+    assert_ok(lr_vector_fill(&there, -3.5), lr_vector_copy(&there, &wrapped));
     void *done;
     assert_ok(lr_place_fence(gl, &done));
     lr_vector_destroy(&wrapped);
@@ -381,17 +365,10 @@ static void a_wrapped_buffer_and_cuda(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {CASE(a_place_tells_its_memory),
-                                       CASE(a_place_of_cuda_opens_or_says_why_not),
-                                       CASE(places_that_cannot_be),
-                                       CASE(a_buffer_of_another_context),
-                                       CASE(buffers_that_cannot_be_vectors),
-                                       CASE(memory_of_cuda_as_a_vector),
-                                       CASE(memory_without_a_place_of_cuda),
-                                       CASE(memory_that_is_not_of_the_device),
-                                       CASE(one_device_of_cuda_is_that_of_opengl),
-                                       CASE(from_opengl_to_cuda_and_back),
-                                       CASE(from_opengl_to_cuda_in_pieces),
-                                       CASE(a_wrapped_buffer_and_cuda)};
+    const struct CMUnitTest tests[] = {
+        EACH(CASE, a_place_tells_its_memory, a_place_of_cuda_opens_or_says_why_not, places_that_cannot_be,
+             a_buffer_of_another_context, buffers_that_cannot_be_vectors, memory_of_cuda_as_a_vector,
+             memory_without_a_place_of_cuda, memory_that_is_not_of_the_device, one_device_of_cuda_is_that_of_opengl,
+             from_opengl_to_cuda_and_back, from_opengl_to_cuda_in_pieces, a_wrapped_buffer_and_cuda)};
     return cmocka_run_group_tests(tests, open_places, close_places);
 }
