@@ -95,12 +95,12 @@ lr_status lr_error(const lr_log *log, lr_status status, const char *format, ...)
 static void write_named(void *user, lr_log_level level, lr_status status, const char *message)
 {
     /* The search leaves out the ending of the path, because a message about the header scan.mhd may name its data file
-     * scan.raw. */
+     * scan.raw. A dot must follow, so that the "a" of a.mhd is not found in a word. */
     const struct lr_named_log *named = user;
     const char *path = named->path, *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
     const bool has_ending = dot != NULL && dot > path && (slash == NULL || dot > slash + 1);
     char stem[1024];
-    snprintf(stem, sizeof(stem), "%.*s", has_ending ? (int)(dot - path) : (int)strlen(path), path);
+    snprintf(stem, sizeof(stem), "%.*s", has_ending ? (int)(dot - path) + 1 : (int)strlen(path), path);
     const bool is_named = level < LR_LOG_WARNING || strstr(message, stem) != NULL;
     lr_log_write(named->to, level, status, "%s%s%s", is_named ? "" : path, is_named ? "" : ": ", message);
 }

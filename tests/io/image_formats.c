@@ -177,7 +177,7 @@ static void test_cut_headers(void **state)
  * that order. */
 static void test_wrong_byte_order(void **state)
 {
-    const char *path = "./a.hv";
+    const char *path = "a.hv";
     float values[num_voxels];
     for (int n = 0; n < num_voxels; n++) values[n] = n % 3 == 0 ? 1.0f : 0.0f;
     text_write(path, HEAD "!number format := float\n!number of bytes per pixel := 4\n" SIZES END);

@@ -143,7 +143,7 @@ one_slice() { # NAME SCANNER... -- GRID
     true
 }
 one_slice rods "${vista[@]}" --grid "${rods[1]%,*},1" --voxel-mm "${rods[3]}"
-one_slice body "${gemini[@]}" --grid "${body[1]%,*},1" --voxel-mm "${body[3]}" "${density[@]}"
+one_slice body "${gemini[@]}" --grid "${body[1]%,*},1" --voxel-mm "${body[3]}" "${density[@]}" --mu-as factors
 
 # timed NAME ARGUMENTS...: lines of the bench, into NAME.json
 timed() {
