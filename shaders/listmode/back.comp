@@ -396,7 +396,8 @@ void add_high(int word, uint high)
 }
 #endif
 
-// Adds four sums at once, so that the device waits only once for the old low words.
+// Adds to four sums at once. The device then waits only once for the previous low words, which the atomic additions
+// return.
 void add_sums(int voxel, ivec4 four)
 {
     if (sums_are_floats()) {

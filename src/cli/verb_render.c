@@ -25,7 +25,7 @@ struct compare_sampled {
     lr_row_error all;        /* error of the elements of all primary modules */
 };
 
-/* A comparison in progress; zero is valid. */
+/* A comparison in progress; a struct of zeros is valid. */
 struct compare {
     struct setup setup; /* its operator is exact; its grid is the voxel or point */
     bool voxel;         /* true: the grid's voxel; false: only its centre */

@@ -63,7 +63,8 @@ static bool band_has_half(const struct band_rows *rows, int d, int i, const stru
     return span != NULL && half->octet >= span->octets[0] && half->octet <= span->octets[1];
 }
 
-/* Octets of sources of a list's steps: first to last; last < first if there are none. */
+/* Sets range to the first and the last octet of sources that the steps of list d read. If the steps read no octet,
+ * range[1] < range[0]. */
 static void band_range(const struct band_rows *rows, int d, int range[2])
 {
     range[0] = INT32_MAX;

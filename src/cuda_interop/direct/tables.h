@@ -16,7 +16,7 @@
 /* Blocks of device memory, and their staging memory. A CUDA allocation takes longer than filling the block. The
  * block that was returned last is therefore kept for the next request of about its size. */
 
-/* Zero is none. */
+/* A struct of zeros has no memory. */
 struct lr_cuda_block {
     void *memory; /* owned */
     int64_t bytes;
@@ -25,7 +25,7 @@ struct lr_cuda_block {
 /* Frees device memory. The block is empty afterwards. */
 void lr_cuda_block_free(struct lr_cuda_block *block);
 
-/* Zero is valid: no blocks. */
+/* A struct of zeros is valid: no blocks. */
 struct lr_cuda_blocks {
     struct lr_cuda_block spare;   /* device memory */
     struct lr_cuda_block staging; /* host memory, for copies to the device */
@@ -50,7 +50,7 @@ struct lr_cuda_tables {
 struct lr_cuda_table_set {
     struct lr_direct_compute *compute; /* borrowed */
     struct lr_cuda_tables *views;      /* owned [num_views] */
-    int64_t bytes, room_bytes;         /* bytes taken, and the most that may be taken, beyond one view's tables */
+    int64_t bytes, room_bytes;         /* bytes of all tables, and their limit, which one view's tables may exceed */
     int64_t view_bytes;                /* approximate bytes of the last view made; 0 = not known */
     bool is_tight;                     /* memory did not suffice for all requested tables */
     struct lr_cuda_blocks blocks;
@@ -79,7 +79,7 @@ void lr_cuda_forget_tables(struct lr_cuda_table_set *set, int view);
  * copy transfers all of them. Lists that the device fills come after them. Two passes visit the same lists: the
  * first counts their bytes, the second assigns addresses. These functions use no CUDA (plans.c). */
 
-/* Zero is valid; bytes are then only counted. */
+/* A struct of zeros is valid; bytes are then only counted. */
 struct lr_cuda_memory {
     char *device;        /* borrowed, [copied_room + filled_room]; aligned as lists are */
     char *host;          /* borrowed, [copied_room]: the bytes to copy to the device */

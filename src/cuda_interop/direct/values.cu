@@ -46,8 +46,8 @@ __device__ inline double along_axis(const double (&axis)[3], const int4 &offset)
     return axis[0] * offset.x + axis[1] * offset.y + axis[2] * offset.z;
 }
 
-/* The value before it is normalised: a Gaussian along the line and along the axis, times a measured profile or one or
- * two Gaussians across. */
+/* An entry of mSRval before it is normalised: a Gaussian along the line and along the axis, times a measured profile or
+ * one or two Gaussians across. */
 __device__ inline double value_at(const lr_cuda_value_fill &fill, int row, const int4 &offset)
 {
     const double2 kernel = fill.kernels[row];

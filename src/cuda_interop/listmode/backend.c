@@ -77,7 +77,7 @@ enum { STREAM_SLOTS = 2, STREAM_ARRAYS = 4 };
 
 /* A struct of zeros has no stream. */
 struct stream {
-    cudaStream_t copies; /* owned, as are memory, slots and events */
+    cudaStream_t copies; /* owned; `memory`, `slots`, `copied` and `done` are also owned */
     struct lr_cuda_list_memory memory;
     int32_t *slots[STREAM_SLOTS][STREAM_ARRAYS];
     cudaEvent_t copied[STREAM_SLOTS], done[STREAM_SLOTS];

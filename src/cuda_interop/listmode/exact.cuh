@@ -96,7 +96,7 @@ __host__ __device__ inline lr_cuda_list_path path_of(const lr_cuda_list_pass &pa
 
 /* --- faces --- */
 
-/* Returns a face of this module in the coordinates of the frame. */
+/* Returns the size and the orientation of the module's crystal faces, in the frame's coordinates. */
 __host__ __device__ inline angle_face face_seen(const lr_cuda_list_module &module, const lr_cuda_list_frame &frame,
                                                 const float lean[3], float per_piece)
 {

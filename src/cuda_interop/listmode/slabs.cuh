@@ -40,8 +40,8 @@ struct shared_sums {
     }
 };
 
-/* Sums as floats, which are six times slower. They are used if values differ too much to be whole numbers of one
- * unit. */
+/* Sums as floats. They are six times slower than whole numbers, and are used only if the values differ too much in size
+ * to be multiples of one unit. */
 struct shared_floats {
     unsigned base;
 

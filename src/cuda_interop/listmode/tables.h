@@ -123,7 +123,8 @@ struct lr_cuda_list_steps {
 };
 
 /* Copies the events to the device and waits. The caller sets params, pass and tile_bytes (below 48 KiB) first.
- * errors: LR_FAILED if memory runs out; LR_USAGE if events exceed the budget or rows of slices exceed a tile. */
+ * errors: LR_FAILED if memory runs out; LR_USAGE if the events do not fit into lr_cuda_list_budget(), or if one row of
+ * a slice is larger than tile_bytes (only variants from LR_LISTMODE_CACHED on). */
 lr_status lr_cuda_list_steps_init(struct lr_cuda_list_steps *steps, struct lr_cuda_list_memory *memory);
 
 static inline bool lr_cuda_list_steps_are_cached(lr_listmode_variant variant)

@@ -12,7 +12,7 @@
 
 struct voxel_state {
     struct voxel *voxel;
-    struct voxel_request request; /* settings made by a person; a change of them needs a new request */
+    struct voxel_request request; /* settings made by a person; a change of these settings needs a new request */
     int backend;                  /* index in voxel_backends */
     bool is_asked;                /* a result has been requested for the open scanner */
     struct job_report report;     /* report of this frame; it is kept, because another poll would replace the result */
