@@ -212,7 +212,7 @@ void add_narrow(Kernel kernel, Slice slice, Slab held)
 
 void add_wide(Kernel kernel, Slice slice, Slab held) {}
 #else
-// Each row has code of its own, because compilers may keep an array of rows in slow memory.
+// Each row has separate code, because compilers may keep an array of rows in slow memory.
 void add_narrow(Kernel kernel, Slice slice, Slab held)
 {
     vec4 a = four_shares(kernel, row_of(kernel, slice.box, 0));

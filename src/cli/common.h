@@ -12,8 +12,8 @@
 
 struct setup;
 
-/* Efficiencies and attenuation per LOR, for one setup. A struct of zeros is valid. It must not move, because sources point into
- * it. */
+/* Efficiencies and attenuation per LOR, for one setup. A struct of zeros is valid. The struct must not move, because
+ * sources point into it. */
 struct lor_factors {
     float *efficiencies; /* owned [num_crystals]; NULL = none */
     lr_crystal_product product;

@@ -38,7 +38,7 @@ struct factor_scene {
     double mu_step_mm;     /* distance between the lines along which mu is integrated */
     double outer_mm;       /* distance from the axis beyond which there are no crystals */
     double cell_mm[2];     /* cells of tables, along the radial and the axial axis */
-    int lines_per_cell[2]; /* along the same axes */
+    int lines_per_cell[2]; /* along the radial and the axial axis */
     int most_size[2];      /* largest size of a table */
 };
 

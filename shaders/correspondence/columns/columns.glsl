@@ -175,8 +175,8 @@ struct Strip {
                    // the column's foot; w: width
     uint first;    // index of the value of axial crystals 0 and 0, which are counted along the column
     bool i_is_primary;
-    int pieces; // exact mode: number of pieces of equal width (count_pieces); sampled mode: 1 if the roles are the same
-                // for every point of the column, otherwise 0
+    int pieces; // exact mode: number of pieces of equal width (count_pieces); sampled mode: 1 if the same module is the
+                // primary for every point of the column, otherwise 0
 };
 
 // The largest number of pieces of a strip. Only columns of points in the secondary's plane would need more.

@@ -25,7 +25,7 @@ enum { MOST_STREAMS = 8 };
 
 /* A struct of zeros is valid: no streams. */
 struct streams {
-    cudaStream_t streams[MOST_STREAMS]; /* owned; the events are also owned */
+    cudaStream_t streams[MOST_STREAMS]; /* owned, like `forked` and `joined` */
     cudaEvent_t forked, joined[MOST_STREAMS];
     unsigned next;
 };

@@ -348,7 +348,7 @@ __device__ void gather_tile(const lr_cuda_cloud &pass, const Images &images, con
 /* State of a thread in the loop over the steps. */
 struct columns_thread {
     const float4 *source; /* texel of the first output's first slice */
-    const uint16_t *map;  /* entry of the first output */
+    const uint16_t *map;  /* LORmap entry of the first output */
     int row[LR_CUDA_OUTPUTS];
     float sums[LR_CUDA_OUTPUTS][LR_CUDA_SLICES];
 };

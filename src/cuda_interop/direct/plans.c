@@ -27,7 +27,7 @@ struct band_span {
 /* The kernel by rows of the lattice, at each row offset d and slice offset. */
 struct band_rows {
     struct lr_lattice lattice;
-    int least[2], count[2];  /* row offsets, slice offsets */
+    int least[2], count[2];  /* [0]: row offsets; [1]: slice offsets */
     struct band_span *spans; /* owned [count[0]][count[1]] */
 };
 

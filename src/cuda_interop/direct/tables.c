@@ -98,7 +98,7 @@ struct assembly {
     int views[MOST_VIEWS];
     int num_views;
     struct lr_cuda_memory memory;
-    struct lr_cuda_view_plan *plans; /* this and the two members below: owned [num_views] */
+    struct lr_cuda_view_plan *plans; /* owned [num_views], like the two members below */
     lr_cuda_view_fill *fills;
     struct lr_cuda_making *makings;
 };

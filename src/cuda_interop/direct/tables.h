@@ -60,8 +60,8 @@ struct lr_cuda_table_set {
 lr_status lr_cuda_table_set_init(struct lr_cuda_table_set *set, struct lr_direct_compute *compute);
 void lr_cuda_table_set_finish(struct lr_cuda_table_set *set);
 
-/* Makes the tables of views[0], and of as many later views as fit. Existing tables stay if memory suffices for
- * views[0] beside them. If views[0] has tables already, none are made. errors: LR_FAILED, and as
+/* Makes the tables of views[0], and of as many later views as fit. Existing tables stay if memory suffices for them and
+ * for the tables of views[0]. If views[0] has tables already, no tables are made. errors: LR_FAILED, and as
  * lr_direct_shape_init; no tables are made then. */
 lr_status lr_cuda_make_tables(struct lr_cuda_table_set *set, const int *views, int num_views);
 
@@ -85,7 +85,7 @@ struct lr_cuda_memory {
     char *host;          /* borrowed, [copied_room]: the bytes to copy to the device */
     int64_t copied_room; /* bytes of all copied lists, as the counting pass found them */
     int64_t filled_room;
-    int64_t copied_bytes; /* bytes of lists so far */
+    int64_t copied_bytes; /* bytes of copied lists so far, and below of filled lists */
     int64_t filled_bytes;
 };
 

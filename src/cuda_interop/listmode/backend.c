@@ -77,7 +77,7 @@ enum { STREAM_SLOTS = 2, STREAM_ARRAYS = 4 };
 
 /* A struct of zeros has no stream. */
 struct stream {
-    cudaStream_t copies; /* owned; `memory`, `slots`, `copied` and `done` are also owned */
+    cudaStream_t copies; /* owned, like `memory`, `slots`, `copied` and `done` */
     struct lr_cuda_list_memory memory;
     int32_t *slots[STREAM_SLOTS][STREAM_ARRAYS];
     cudaEvent_t copied[STREAM_SLOTS], done[STREAM_SLOTS];
@@ -568,8 +568,8 @@ static lr_status order_events(struct listmode_cuda *cuda, struct lr_cuda_list_pl
 {
     const int64_t sums = (cuda->plan.num_numbers + plan->most_partial) * (int64_t)sizeof(float);
 
-    /* Lines are stored if they contain everything that kernels need (make_line, find_path), and if the budget and the
-     * free memory allow it. */
+    /* Lines are stored if they contain everything that kernels need (make_line, find_path), and if they fit into
+     * lr_cuda_list_budget() and the free memory. */
     const struct lr_listmode_model *model = cuda->params.model;
     const bool is_exact = model->kernel == LR_LISTMODE_EXACT;
     const char *const asked = setting("LR_TEST_LISTMODE_LINES");

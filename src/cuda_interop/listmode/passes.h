@@ -165,12 +165,12 @@ typedef struct lr_cuda_list_pass {
     lr_cuda_list_tube tube;
     lr_cuda_list_events events;
     lr_cuda_list_exact exact;
-    bool has_events[2];     /* index 0: true if there are events without time of flight; 1: with it */
+    bool has_events[2];     /* [0]: there are events without time of flight; [1]: there are events with it */
     bool is_line, as_paper; /* is_line: true for thin lines and for exact elements */
     const lr_cuda_list_chunk *chunks;
     const lr_cuda_list_job *jobs;
     int32_t num_chunks, num_jobs;
-    int32_t longest_chunk; /* number of events */
+    int32_t longest_chunk; /* number of events of the longest chunk */
     int32_t num_warps;     /* number of warps of passes by chunks, LR_CUDA_LIST_WARP events each */
     int32_t threads;       /* threads of a block */
     int64_t shared_bytes;  /* shared memory of a block; 0 = no frame is tiled */

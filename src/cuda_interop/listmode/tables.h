@@ -43,8 +43,8 @@ lr_cuda_list_events lr_cuda_list_events_from(const lr_cuda_list_events *events, 
  * ends of lines are subtracted if lines are given by their ends. A scanner's crystals are too few to matter. */
 int64_t lr_cuda_list_budget(const struct lr_listmode_backend_params *params);
 
-/* Divides the memory of the budget that is left beside the image: some bytes for the sums of a launch, and the rest for
- * events. num_numbers: count of numbers of the image in slices. */
+/* Divides the part of lr_cuda_list_budget() that the image leaves: some bytes for the sums of a launch, and the rest
+ * for events. numbers: count of numbers of the image in slices. */
 struct lr_cuda_list_shares {
     int64_t most_sums, for_events;
 };

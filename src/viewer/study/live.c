@@ -39,10 +39,10 @@ struct live_guess {
     int number; /* counted from 0 */
     lr_lors *lors;
     lr_lor_data *data;
-    lr_vector counts; /* the values of data */
+    lr_vector counts; /* the values of `data` */
     lr_operator *op;
     lr_crystal_product randoms; /* randoms of its LORs */
-    lr_progress progress;       /* adds the guess's number */
+    lr_progress progress;       /* adds the guess's number to messages about progress */
 };
 
 /* --- the reconstruction --- */

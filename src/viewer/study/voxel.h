@@ -195,7 +195,7 @@ lr_status sheet_draw(struct sheet *sheet, struct gl_context *ctx, const struct v
  * none. */
 bool sheet_pixel(const struct sheet *sheet, const double at[2], int *window, int place[2]);
 
-/* Finds the point on the sheet of a pixel corner in a window, in the same coordinates. */
+/* Finds where the corner of a window's pixel lies on the sheet, in the coordinates of sheet_pixel. */
 void sheet_corners(const struct sheet *sheet, int window, const double place[2], double at[2]);
 
 #endif
