@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Binding points of buffers and textures, and other numbers that C and GLSL share. Both include this file, so it has
- * only #define. */
+ * Binding points of buffers and textures, and other numbers that C and GLSL share. Both languages include this file,
+ * so it has only #define. */
 #ifndef LR_BINDINGS_H
 #define LR_BINDINGS_H
 

@@ -3,7 +3,7 @@
 // Copyright The LORaster authors
 //
 // Back-projects events into the image. A group adds many lines to a slab of slices, or to a band of rows of one slice,
-// in shared memory (Cui et al. 2011, II.B.6). Then it adds its sums to those of the image. The sums of a group are
+// in shared memory (Cui et al. 2011, II.B.6), and then adds its sums to the image's sums. The sums of a group are
 // words of 32 bits, for lines whose values are of the usual size. If a word overflows, the lost 2^32 units are added to
 // the image's sum at once. Lines with other values are added to the image's sums directly.
 //

@@ -168,7 +168,7 @@ void walk_on(inout Place place, Strip strip, Stack a, Stack b, float along)
     place.at_s = up ? above : stay ? place.at_s : below;
 }
 
-// True if the walk goes on. It also checks the numbers of the cells, because nothing else would end a walk if the
+// True if the walk goes on. The numbers of the cells are also checked, because nothing else would end a walk if the
 // column touches a module's plane.
 bool goes_on(Place place, Stack a)
 {

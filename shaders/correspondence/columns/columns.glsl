@@ -7,7 +7,7 @@
 // is visible through a secondary one over an interval of the primary's transaxial coordinate, called a strip. The strip
 // is the same for every point of the column and for all crystals along the axis, so it is computed once. Along the
 // axis, an edge of a secondary cell at b is projected onto the primary at -b tau; both positions are relative to the
-// point. tau is the distance to the primary divided by the distance to the secondary. It is linear in the transaxial
+// point. tau is the distance to the primary divided by the distance to the secondary, and is linear in the transaxial
 // coordinate.
 //
 // Lengths are in mm. Sampled mode needs RAYS defined before this file.
@@ -302,7 +302,7 @@ struct Axial {
     int step, origin; // the value of crystal k is at index origin + k step of its block
 };
 
-// The same module, relative to point k of the column.
+// The Axial of the same module, relative to point k of the column.
 Axial axial_from(Axial axial, int k)
 {
     axial.along = way_along(k);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * LORmap and mSRval of a view (paper 1 of lr/direct.h, section 4.1) for one thread. They are computed as in
+ * One thread's part of LORmap and mSRval of a view (paper 1 of lr/direct.h, section 4.1). They are computed as in
  * shaders/direct/map.comp and direct/values.comp, except that exponents and sums of mSRval are in double. Operations
  * that decide on which side of a border a column lies are rounded separately, as in the reference. */
 #include "cuda_interop/direct/passes.h"

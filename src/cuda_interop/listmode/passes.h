@@ -46,11 +46,11 @@ typedef struct lr_cuda_list_frame {
     int32_t tail;            /* count of numbers after the last slice's plane */
     bool is_tiled;           /* true if slabs of slices fit into a block's shared memory */
     bool has_events;
-    int64_t begin;      /* first number of the frame in the common buffer; a multiple of 4, as plane is */
+    int64_t begin;      /* first number of the frame in the common buffer; a multiple of 4, like `plane` */
     double voxel_mm[3]; /* arrays from here on: axis, across[0], across[1] */
     double origin_mm[3];
     double per_voxel[3]; /* voxels per mm */
-    double uu, uv, vv;   /* coefficients of equation 3 for a line along the axis; line_walk has those of each line */
+    double uu, uv, vv;   /* coefficients of equation 3 for a line along the axis (line_walk: of each line) */
     float most[2];       /* largest element without and with time of flight */
     lr_cuda_list_points points;
 } lr_cuda_list_frame;
@@ -316,7 +316,7 @@ int lr_cuda_launch_list_forward(const lr_cuda_list_pass *pass);
 int lr_cuda_launch_list_back(const lr_cuda_list_pass *pass);
 
 /* Passes of exact elements. A forward projection writes values, a back-projection adds to the numbers of the frames.
- * They run by jobs if frames are tiled, otherwise by chunks. */
+ * Both run by jobs if frames are tiled, otherwise by chunks. */
 int lr_cuda_launch_exact_forward(const lr_cuda_list_pass *pass);
 int lr_cuda_launch_exact_back(const lr_cuda_list_pass *pass);
 

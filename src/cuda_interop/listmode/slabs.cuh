@@ -125,8 +125,8 @@ __device__ void clear_slab(const list_block &block)
     for (int k = (int)threadIdx.x; k < quads; k += (int)blockDim.x) shared_numbers[k] = make_float4(0, 0, 0, 0);
 }
 
-/* Clears the slab, lists the events that must be added one by one, and finds the factor for the values of the
- * others. */
+/* Clears the slab, lists the events that must be added one by one, and finds the factor for the values of the other
+ * events. */
 __device__ slab_sums open_slab(const lr_cuda_list_pass &pass, const list_block &block)
 {
     clear_slab(block);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The tables that list-mode passes read, in the memory of the current device. They do not include images and values. */
+ * The tables that list-mode passes read, in the memory of the current device. Images and values are not tables. */
 #ifndef LR_CUDA_INTEROP_LISTMODE_TABLES_H
 #define LR_CUDA_INTEROP_LISTMODE_TABLES_H
 
