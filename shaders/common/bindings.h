@@ -172,7 +172,7 @@
 /* The sums of a group have one word each. Values that are more than 2^LR_EVENTS_CELL_SPREAD times smaller than the
  * usual size are not added to these sums. */
 #define LR_EVENTS_CELL_SPREAD 7
-/* With exact elements, values up to 2^LR_EVENTS_EXACT_NEAR times the usual size need no special treatment, because sums
+/* Values up to 2^LR_EVENTS_EXACT_NEAR times the usual size need no special treatment with exact elements, because sums
  * of exact elements have bits to spare. This saves time, because finding the largest terms of many events would take as
  * long as a projection. */
 #define LR_EVENTS_EXACT_NEAR 4

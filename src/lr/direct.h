@@ -201,7 +201,7 @@ typedef enum lr_direct_storage {
     LR_DIRECT_TEXTURES     /* 3-D textures: slower to read than buffers, but can be larger */
 } lr_direct_storage;
 
-/* Implementations of the projections in backend cuda. Results do not depend on it. */
+/* Implementations of the projections in backend cuda. Results do not depend on the choice. */
 typedef enum lr_direct_variant {
     LR_DIRECT_FASTEST = 0,   /* with buffers: bands. With textures: shared memory, or the texture cache if a kernel
                                 needs more shared memory than the device has */
