@@ -106,7 +106,7 @@ static const struct direct_variant variants[] = {
 };
 _Static_assert(sizeof variants / sizeof variants[0] == DIRECT_NUM_VARIANTS, "one outcome of each variant");
 
-enum { BOTH = 2 /* both storages */ };
+enum { BOTH = 2 /* index of "both" in --storage */ };
 
 /* Fills bench->variants with the variants that --backend, --storage and --variant name. */
 static void choose_variants(struct direct_bench *bench, struct cli_args *args)

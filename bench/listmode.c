@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * bench listmode: measures iterations over random lines in the cases of the family's paper, and prints the paper's
- * figures beside them.
+ * figures beside the measured times.
  *
  * The cases are tables I to V of the paper (milliseconds for forward projection, back projection and update), its
  * figures 3, 5 and 6, larger numbers of lines, and the image of a public data set. */
@@ -467,7 +467,7 @@ static lr_status time_work(const struct listmode_bench *bench, struct running *r
 {
     struct listmode_seconds all[LISTMODE_MOST_REPEATS];
     int runs = 0;
-    CLI_TRY(time_once(running, work, 1, median)); /* this run includes the building of programs */
+    CLI_TRY(time_once(running, work, 1, median)); /* the first run includes the building of programs */
     /* Runs until the device has reached its full speed. */
     const double warm_start = report_seconds(), enough_s = fmin(warm_s, warm_share * bench->seconds);
     while (report_seconds() - warm_start + median->wall < enough_s) CLI_TRY(time_once(running, work, 1, median));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Binding points of buffers and textures, and other numbers that C and GLSL share. Both include this file, so it has
- * only #define. */
+ * Binding points of buffers and textures, and other numbers that C and GLSL share. Both languages include this file,
+ * so it has only #define. */
 #ifndef LR_BINDINGS_H
 #define LR_BINDINGS_H
 
@@ -162,17 +162,19 @@
 #define LR_EVENTS_EXACT_HALF 0.04
 #define LR_EVENTS_EXACT_PIECES 64
 #define LR_EVENTS_EXPONENT 1024
-/* Sums remain integers if no term exceeds 2^LR_EVENTS_SPREAD times the usual size. */
+/* The usual size of a back-projection's values is a power of two that only about one value in 32 exceeds
+ * (shaders/listmode/exponents.comp). Sums remain integers if no term exceeds 2^LR_EVENTS_SPREAD times the usual
+ * size. */
 #define LR_EVENTS_SPREAD 8
 /* The largest term of the smallest value has at least this many bits: six bits for elements smaller than the
- * largest, LR_EVENTS_SPREAD bits for terms larger than usual, 15 bits for the sum's accuracy of 1e-5. */
+ * largest, LR_EVENTS_SPREAD bits for terms larger than the usual size, 15 bits for the sum's accuracy of 1e-5. */
 #define LR_EVENTS_LEAST_BITS 29
-/* The sums of a group have one word each. Values that are more than 2^LR_EVENTS_CELL_SPREAD times smaller than usual
- * are not added to them. */
+/* The sums of a group have one word each. Values that are more than 2^LR_EVENTS_CELL_SPREAD times smaller than the
+ * usual size are not added to these sums. */
 #define LR_EVENTS_CELL_SPREAD 7
-/* Values of exact elements count as usual up to 2^LR_EVENTS_EXACT_NEAR times the usual value. This is possible because
- * sums of exact elements have bits to spare. It saves time, because finding the largest terms of many events would take
- * as long as a projection. */
+/* Values up to 2^LR_EVENTS_EXACT_NEAR times the usual size need no special treatment with exact elements, because sums
+ * of exact elements have bits to spare. This saves time, because finding the largest terms of many events would take as
+ * long as a projection. */
 #define LR_EVENTS_EXACT_NEAR 4
 /* The largest sum that a group keeps in one word, rounding errors included. */
 #define LR_EVENTS_CELL_MOST 2.14e9

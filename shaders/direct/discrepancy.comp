@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Computes the discrepancy of a view's estimate from the counts, which is then back-projected. It
-// replaces the estimate (docs/method/direct.md, "Updates").
+// Replaces a view's estimate by its discrepancy from the counts, which is then back-projected
+// (docs/method/direct.md, "Updates").
 //
 // reads:  the estimate K x; counts, additive term, factors, without margins
 // writes: n (y / (n K x + b) - 1), n y / (n K x + b), or n

@@ -17,7 +17,7 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass
     dvec2 radial;
     double epsilon_mm, tie; // tie: as a fraction of epsilon
     ivec2 size, margin;
-    int mirrored; // offset that is added on the negative radial side
+    int mirrored; // added to the kernel's number on the negative radial side
 };
 layout(binding = LR_IMAGE_DIRECT_TARGET, r16ui) writeonly uniform uimage2D lor_map;
 

@@ -26,7 +26,7 @@ layout(std430, binding = LR_BIND_DIRECT_OFFSETS) readonly buffer Offsets
 {
     ivec4 offsets[];
 };
-// Standard deviation in mm; 1, or -1 if the kernel is mirrored.
+// x: standard deviation in mm. y: 1, or -1 if the kernel is mirrored.
 layout(std430, binding = LR_BIND_DIRECT_KERNELS) readonly buffer Kernels
 {
     vec2 kernels[];

@@ -54,8 +54,8 @@ LR_KERNEL face_line line_between(placed_face low, placed_face high)
     return line;
 }
 
-// Half of a face's extent: along the frame's axis, and along the two axes across. For the latter, the face is projected
-// along a line with these slopes onto a plane across the frame's axis.
+// Half of a face's extent: along the frame's axis, and along the two axes across. For the extent across, the face is
+// projected along a line with these slopes onto a plane across the frame's axis.
 struct face_reach {
     double mm[3];
 };

@@ -3,7 +3,7 @@
 // Copyright The LORaster authors
 //
 // Back-projects events into the image. A group adds many lines to a slab of slices, or to a band of rows of one slice,
-// in shared memory (Cui et al. 2011, II.B.6). Then it adds its sums to those of the image. The sums of a group are
+// in shared memory (Cui et al. 2011, II.B.6), and then adds its sums to the image's sums. The sums of a group are
 // words of 32 bits, for lines whose values are of the usual size. If a word overflows, the lost 2^32 units are added to
 // the image's sum at once. Lines with other values are added to the image's sums directly.
 //
@@ -212,7 +212,7 @@ void add_narrow(Kernel kernel, Slice slice, Slab held)
 
 void add_wide(Kernel kernel, Slice slice, Slab held) {}
 #else
-// Each row has code of its own, because compilers may keep an array of rows in slow memory.
+// Each row has separate code, because compilers may keep an array of rows in slow memory.
 void add_narrow(Kernel kernel, Slice slice, Slab held)
 {
     vec4 a = four_shares(kernel, row_of(kernel, slice.box, 0));
@@ -396,7 +396,8 @@ void add_high(int word, uint high)
 }
 #endif
 
-// Adds four sums at once, so that the device waits only once for the old low words.
+// Adds to four sums at once. The device then waits only once for the previous low words, which the atomic additions
+// return.
 void add_sums(int voxel, ivec4 four)
 {
     if (sums_are_floats()) {

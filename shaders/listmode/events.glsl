@@ -63,8 +63,8 @@ layout(std430, binding = LR_BIND_LIST_VALUES) readonly buffer Values
 
 void put(uint k, Event event, int place, float value);
 
-// If some events have a TOF bin, events without a bin get a bin of twice this width, in standard deviations. It is so
-// narrow that results change by less than 1e-5.
+// If some events have a TOF bin, events without a bin get a bin of twice this width, in standard deviations. Such a bin
+// is so narrow that results change by less than 1e-5.
 #define NARROWEST_HALF_BIN 0.005
 
 // Standard deviation of the event's TOF, and width of its bin.

@@ -2,9 +2,9 @@
 // Copyright The LORaster authors
 //
 // The exact elements of an event. The including file defines void take(ivec3 voxel, float element), which receives the
-// part of a voxel's element that one sample point contributes. It calls each_element(k) for line k. Only planes of
-// sample points within the window count, or within PLANES, the thread's range of planes, if this is defined. Variants:
-// TOF; LEANING, if no grid axis is an axis of all modules.
+// part of a voxel's element that one sample point contributes. That file calls each_element(k) for line k. Only planes
+// of sample points within the window count, or within PLANES, the thread's range of planes, if PLANES is defined.
+// Variants: TOF; LEANING, if no grid axis is an axis of all modules.
 #include "listmode/exact_line.glsl"
 #ifndef PLANES
 #define PLANES window.xy

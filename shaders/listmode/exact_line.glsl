@@ -16,7 +16,7 @@ struct Walk {
     ivec2 low, high; // range of points of the plane; `high` is one after the last point
     ivec2 whole;     // whole: crossing in whole points; part: the fraction of a point
     vec2 part;
-    bool is_turned; // true if the face at the lower end is the far one
+    bool is_turned; // true if the face at the lower end is the far face
 };
 
 angle_face face_of(uint k, uint which)

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Counts values by exponent. USUAL: finds the usual exponent. It is the smallest exponent that at most size.w values
-// exceed, or a larger one: the largest exponent of values that exceed it by at most window.x. USUAL also finds the
-// smallest exponent of all values.
+// Counts values by exponent. USUAL: finds the usual exponent. With window.x = 0, this is the smallest exponent e that
+// at most size.w values exceed. Otherwise it is the largest exponent of values up to e + window.x, but at least e.
+// USUAL also finds the smallest exponent of all values.
 //
 // reads: values window.w .. window.w + size.w - 1; with USUAL the counts, and the number of values
 //         that may be larger

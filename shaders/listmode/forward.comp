@@ -69,7 +69,7 @@ float see_row(Box box, bvec4 is_column, int slice, int first, int v, vec4 shares
     return see_four(is_within(row, size.z), is_column, slice, first, row * size.y + box.low.x, shares);
 }
 
-// Each row has code of its own, because compilers may keep an array of rows in slow memory.
+// Each row has separate code, because compilers may keep an array of rows in slow memory.
 Seen see_narrow(Kernel kernel, Box box, int slice, int first)
 {
     bvec4 is_column = columns_of(box);

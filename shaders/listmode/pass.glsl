@@ -15,7 +15,7 @@
 // Uniforms for kept lines (docs/method/listmode.md, "Backend compute"). One pass has the uniforms
 // of all axes.
 struct Frame {
-    ivec4 size;    // see the block below; but w: number of all lines, not only of the current ones
+    ivec4 size;    // see the block below, except w: number of all lines, not only of the current lines
     ivec4 strides; // see the block below
     ivec4 slab;    // number of slices that a group can hold; unused; unused; 1 if there are lines
     vec4 voxel_mm; // see the block below

@@ -12,14 +12,14 @@ layout(std430, binding = LR_BIND_LIST_SUMS) buffer Sums
 #ifdef LR_HAS_ATOMIC64
 layout(std430, binding = LR_BIND_LIST_SUMS) buffer WholeSums
 {
-    int64_t whole_sums[]; // the same sums, low words first; drivers add signed integers
+    int64_t whole_sums[]; // `sums`, with the low words first, as signed integers, because drivers add only these
 };
 #endif
 
 #ifdef GL_NV_shader_atomic_float
 layout(std430, binding = LR_BIND_LIST_SUMS) buffer FloatSums
 {
-    float float_sums[]; // the same memory as floats, used if sums_are_floats
+    float float_sums[]; // the memory of `sums` as floats, used if sums_are_floats
 };
 #endif
 

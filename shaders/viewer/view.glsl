@@ -14,8 +14,8 @@ layout(std140, binding = 0) uniform View
                   // its highest value; w: highest value of the mu-map, 0 = no map
     vec4 other_low_mm;   // the second image's box, as that of the first; w: lowest value shown
     vec4 other_high_mm;  // w: highest value shown
-    vec4 region_mm;      // middle of the region of interest; w: lowest value in it
-    vec4 region_half_mm; // half of its size; w: highest value in it
+    vec4 region_mm;      // middle of the region of interest; w: lowest value in the region
+    vec4 region_half_mm; // half of the region's size; w: highest value in the region
     vec4 mixing;         // x: opacity of the second image; y: side of a checkerboard's fields, mm
     ivec4 style;         // x: how two images are combined, in the order of draw_mix; y: 1 = interpolate between voxels;
                          // z: 1 = maximum along the axis; w: the region's shape, in the order of draw_region

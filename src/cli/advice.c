@@ -97,8 +97,8 @@ static bool names_file(const char *sentence, const char *path)
     return false;
 }
 
-/* Describes the kind of the file `path` and the option that takes such files. Returns "" if the kind is unknown, or if
- * `taker` takes this file. */
+/* Describes the kind of the file `path` and the option that takes such files. taker: the option that was given the
+ * file. Returns "" if the kind is unknown, or if `taker` is a right option for the file. */
 static const char *describe(const char *taker, const char *path)
 {
     static const char *const words[] = {

@@ -42,7 +42,7 @@ struct cli_output {
     const char *const *endings;
 };
 
-/* The option of an output that has no option: the output is then named by the second word after the verb. */
+/* Name in struct cli_output of an output without an option. The second word after the verb names the output's file. */
 #define CLI_SECOND_WORD "OUT"
 
 struct cli_args;

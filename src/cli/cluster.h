@@ -14,7 +14,7 @@
 struct cluster {
     lr_comm *comm; /* NULL for one process, and before it is opened */
     int rank, size;
-    double *peaks; /* owned [size] peak memory of each rank in bytes; NULL = not asked */
+    double *peaks; /* owned [size] peak memory of each rank in bytes; NULL = not collected */
 };
 
 /* Opens the communicator if there are several ranks. */

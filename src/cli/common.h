@@ -12,8 +12,8 @@
 
 struct setup;
 
-/* Efficiencies and attenuation per LOR, for one setup. Zero is valid. It must not move, because sources point into
- * it. */
+/* Efficiencies and attenuation per LOR, for one setup. A struct of zeros is valid. The struct must not move, because
+ * sources point into it. */
 struct lor_factors {
     float *efficiencies; /* owned [num_crystals]; NULL = none */
     lr_crystal_product product;
@@ -69,7 +69,7 @@ lr_events_source common_events_source(struct cli_args *args, const char *path);
         if (cli_try_ != LR_OK) return cli_try_;                                                                        \
     } while (0)
 
-/* All data that setup_finish frees; zero is valid. It must not move, because `params` points into it. */
+/* All data that setup_finish frees; a struct of zeros is valid. It must not move, because `params` points into it. */
 struct setup {
     struct report *report;
     const char *verb; /* the verb that uses the setup */

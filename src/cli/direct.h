@@ -28,7 +28,7 @@ extern const char *const direct_variant_names[];
 #define DIRECT_KERNEL_GROUP "kernel", direct_kernel_options
 #define DIRECT_DEVICE_GROUP "device", direct_device_options
 
-/* The data of a verb of the family direct. Zero is valid; direct_finish frees the data. */
+/* The data of a verb of the family direct. A struct of zeros is valid; direct_finish frees the data. */
 struct direct_setup {
     struct setup grid; /* only report and grid are used */
     lr_view_set set;   /* the complete set */
@@ -46,7 +46,7 @@ lr_resolution direct_read_widths(struct cli_args *args);
 /* Reads the options of a kernel, and the file of --measured. */
 lr_status direct_read_kernel(struct direct_setup *setup, struct cli_args *args);
 
-/* Inputs of direct_open that are not options of the command line. Zero is valid. */
+/* Inputs of direct_open that are not options of the command line. A struct of zeros is valid. */
 struct direct_work {
     const lr_view *views;
     int num_views;

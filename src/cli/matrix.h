@@ -9,7 +9,7 @@
 
 #include <limits.h>
 
-/* Choice of rows and LORs on the command line. Zero means all voxels and all LORs. */
+/* Choice of rows and LORs on the command line. A struct of zeros means all voxels and all LORs. */
 struct matrix_choice {
     bool by_lor;
     const char *rows, *region, *pairs, *lors; /* the options' texts; NULL = not given */
@@ -40,7 +40,7 @@ lr_status matrix_choice_open(struct matrix_choice *choice, struct setup *setup, 
 
 void matrix_choice_finish(struct matrix_choice *choice);
 
-/* Factors per LOR, as a matrix file describes them. Zero is valid. */
+/* Factors per LOR, as a matrix file describes them. A struct of zeros is valid. */
 struct matrix_factors {
     char words[2 * PATH_MAX + 64]; /* the description in the file, or "none" */
     lr_matrix_input inputs[5];     /* the factors' values; they live as long as the setup */
@@ -55,7 +55,7 @@ lr_status matrix_factors_read(struct matrix_factors *factors, struct cli_args *a
 
 /* --- matrix rows that are kept in memory --- */
 
-/* A row that is kept in memory. Zero is an empty row. */
+/* A row that is kept in memory. A struct of zeros is an empty row. */
 struct retained_row {
     int64_t count, room;
     int64_t *lor;        /* owned [room] */

@@ -9,7 +9,7 @@
 
 #include <lr/picture.h>
 
-/* Zero is an empty sheet. It owns its pictures. */
+/* A struct of zeros is an empty sheet. It owns its pictures. */
 struct picture_sheet {
     struct report *report;
     lr_tile *tiles;   /* owned [num_tiles], with pictures and captions */
@@ -39,7 +39,7 @@ struct bitmap_note {
 /* Makes the note and reports it, as a warning if a backend was passed over. */
 void bitmap_note_make(struct bitmap_note *note, const lr_operator_info *info, struct report *report);
 
-/* The correspondence image of one point with one primary module; zero is an empty one. */
+/* The correspondence image of one point with one primary module; a struct of zeros is an empty one. */
 struct bitmap {
     int module;
     int size[2];      /* width R nu, height R nv */

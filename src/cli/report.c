@@ -165,7 +165,7 @@ void report_join_ranks(struct report *report, int rank, int size)
     report->terminal = report->terminal && rank == 0;
 }
 
-/* Prints this rank's first error if it is the speaker. If the work was stopped, rank 0 prints "stopped". */
+/* Prints this rank's first error if this rank is the speaker. If the work was stopped, rank 0 prints "stopped". */
 static void print_first_error(struct report *report, lr_status status)
 {
     struct report_ranks *ranks = &report->ranks;

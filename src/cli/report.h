@@ -84,8 +84,8 @@ static inline double report_seconds(void)
 
 enum { ADVICE_BYTES = 2048 };
 
-/* Returns the message with advice, written into `text`, or the message itself if there is no advice. args: the command
- * line; NULL = not known. */
+/* Returns `sentence` with advice added, written into `text`; or `sentence` itself if there is no advice. args: the
+ * command line; NULL = not known. */
 const char *advice_on(const struct cli_args *args, lr_status status, const char *sentence, char text[ADVICE_BYTES]);
 
 struct json {
@@ -115,7 +115,7 @@ struct run_bar {
     int iterations, subsets;
     int calls;           /* projections of the current step that have ended */
     int calls_in_step;   /* number of projections in a step */
-    double begin, step;  /* weight before the step, weight of the step; step 0: none has begun */
+    double begin, step;  /* weight before the current step, and weight of this step; step = 0: no step has begun */
     double call;         /* share of the current projection that is done */
     char what[96];       /* name of the step */
     double pace_begin_s; /* time when the current kind of step began */

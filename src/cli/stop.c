@@ -34,7 +34,7 @@ static void set_timer(long interval_ns)
     if (has_timer) timer_settime(timer, 0, &when, NULL);
 }
 
-/* 0 = there is no file. */
+/* The inode of a file; 0 = there is no file. */
 static ino_t inode_of(const char *path)
 {
     struct stat now;
@@ -108,7 +108,7 @@ void stop_catch_signals(void)
 
 void stop_expect_outputs(const char *const *paths, int count)
 {
-    num_outputs = 0; /* a tick meanwhile finds no list */
+    num_outputs = 0; /* a tick must not read the list while the list changes */
     for (int k = 0; k < count; k++) outputs[k] = (struct output){paths[k], inode_of(paths[k])};
     num_outputs = count;
 }

@@ -29,7 +29,7 @@ struct design {
     double *axial, *radial;
 };
 
-/* All data of the verb; zero is valid. */
+/* All data of the verb; a struct of zeros is valid. */
 struct comparison {
     struct report *report;
     lr_log errors; /* a log for the errors of operators only, because their warnings concern one grid or one design */

@@ -234,7 +234,7 @@ static const struct cli_option photon_options[] = {
     {0},
 };
 
-/* Events from a file, or photon pairs emitted by an activity; zero means none. */
+/* A source of events: a file, or an activity that emits photon pairs. A struct of zeros has no source. */
 struct source {
     lr_scanner *scanner;
     lr_lors *lors;

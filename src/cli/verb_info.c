@@ -317,7 +317,7 @@ static lr_status run(struct cli_args *args)
     found.mpi.works = lr_comm_probe(&found.comm, &log) == LR_OK;
     snprintf(found.mpi.device, sizeof(found.mpi.device), "%s", found.comm.library);
     /* The viewer is not loaded here, because window libraries keep memory until the process ends. `loraster view`
-     * reports what they lack. */
+     * itself reports what is missing. */
     found.viewer = (struct trial){.asked = "view", .backend = "view", .device = "GLFW and Dear ImGui"};
 #ifdef LORASTER_VIEWER
     found.viewer.works = true;

@@ -297,7 +297,7 @@ static lr_status check_rows(struct verify *verify)
     return status;
 }
 
-/* Opens the model that the file describes. An npz file does not describe it, so the command line must. */
+/* Opens the model that the file describes. An npz file describes no model, so the command line must describe it. */
 static lr_status open_model(struct verify *verify, struct cli_args *args)
 {
     struct setup *setup = &verify->setup;

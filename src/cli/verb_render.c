@@ -20,12 +20,12 @@ enum { COMPARE_MOST_RAYS = 16 };
 struct compare_sampled {
     int rays;
     char backend[32];
-    struct retained_row row; /* the row's part of the module */
+    struct retained_row row; /* the row's elements with compare.module as their primary module */
     lr_row_error error;      /* error of the module's elements */
     lr_row_error all;        /* error of the elements of all primary modules */
 };
 
-/* A comparison in progress; zero is valid. */
+/* A comparison in progress; a struct of zeros is valid. */
 struct compare {
     struct setup setup; /* its operator is exact; its grid is the voxel or point */
     bool voxel;         /* true: the grid's voxel; false: only its centre */

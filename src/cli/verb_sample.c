@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * sample list, sample get. A sample is a scanner and the commands that make its files. They run in this process, in
- * the sample's folder, with fixed seeds. README.txt in that folder names them, so that anyone can run them again. */
+ * sample list, sample get. A sample is a scanner and the commands that make its files. The commands run in this
+ * process, in the sample's folder, with fixed seeds. README.txt in that folder lists the commands, so that anyone can
+ * run them again. */
 #include "common.h"
 #include "stop.h"
 #include "verbs.h"
@@ -186,7 +187,7 @@ static lr_status get(struct cli_args *args)
         for (int k = 0; word != NULL && k < MOST_WORDS; k++, word = strtok_r(NULL, " ", &rest)) words[k] = word;
         report_info(args->report, "running: %s", sample->steps[n]);
         status = program_run(args->report, words);
-        stop_expect_outputs(NULL, 0); /* `text` has their names, and ends here */
+        stop_expect_outputs(NULL, 0); /* the names of the outputs are in `text`, which ends here */
     }
     args->report->json = json;
     if (output >= 0) {

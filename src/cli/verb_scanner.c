@@ -197,7 +197,7 @@ const struct cli_verb verb_scanner_show = {
 
 /* --- check --- */
 
-/* All data of one check; zero is valid. */
+/* All data of one check; a struct of zeros is valid. */
 struct check {
     lr_scanner_draft *draft;
     lr_diagnosis *diagnosis;

@@ -29,7 +29,7 @@ struct lr_cuda_watch {
     int most_laps;                          /* intervals that may be unread at once, up to LR_CUDA_MOST_LAPS */
     cudaEvent_t laps[LR_CUDA_MOST_LAPS][2]; /* owned; made when an interval first needs them */
     bool is_begun;                          /* true if an interval has begun and not ended */
-    int64_t ended, read;                    /* numbers of intervals: ended, and read */
+    int64_t ended, read;                    /* numbers of intervals that have ended, and of those that were read */
     double last_s, all_s;                   /* time of the last interval that was read, and total time of all
                                              * intervals that were read */
 };

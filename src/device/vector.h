@@ -111,7 +111,7 @@ static inline void lr_number_put(const lr_vector *vector, int64_t at, double val
 
 enum { LR_LATER_TURNS = 2, LR_LATER_SLOTS = 3, LR_NUM_LATER = LR_LATER_TURNS * LR_LATER_SLOTS };
 
-/* A slot for callers that wait for their sums at once. It has a turn of its own, whose end is never marked. */
+/* A slot for callers that wait for their sums at once. This slot has a separate turn, whose end is never marked. */
 enum { LR_SLOT_NOW = LR_NUM_LATER, LR_NUM_SLOTS, LR_NUM_TURNS = LR_LATER_TURNS + 1 };
 
 /* Sums of vectors, or the fit of divided counts. The results are known once `place` is NULL. */

@@ -38,7 +38,7 @@ struct factor_scene {
     double mu_step_mm;     /* distance between the lines along which mu is integrated */
     double outer_mm;       /* distance from the axis beyond which there are no crystals */
     double cell_mm[2];     /* cells of tables, along the radial and the axial axis */
-    int lines_per_cell[2]; /* along the same axes */
+    int lines_per_cell[2]; /* along the radial and the axial axis */
     int most_size[2];      /* largest size of a table */
 };
 
@@ -52,7 +52,7 @@ struct factor_direction {
 /* The values of lines, sorted by the view of their LOR. A zero struct is valid, and then needs no finish. */
 struct factor_table {
     double first_mm[2]; /* middle of the first cell */
-    int size[2];        /* in cells; the outermost middles are at least one cell beyond the voxel centres */
+    int size[2];        /* in cells; the middles of the outermost cells are a cell or more beyond the voxel centres */
     int num_planes;
     struct factor_plane {
         int view;

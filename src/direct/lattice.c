@@ -142,7 +142,8 @@ int lr_lattice_candidates(const struct lr_direct_shape *shape, struct lr_lattice
     const double line[2] = {tof[0] / voxel_mm[0], tof[1] / voxel_mm[1]};
     int count = 0;
     for (int k = 0; k < NUM_DIRECTIONS; k++) {
-        /* The cosine of the angle between the row and the line of response, in units of voxels along each axis. */
+        /* The cosine of the angle between the row and the line of response, in coordinates that count voxels along
+         * each axis. */
         const int *next = directions[k][0];
         const double alignment =
             fabs(line[0] * next[0] + line[1] * next[1]) / (hypot(line[0], line[1]) * hypot(next[0], next[1]));

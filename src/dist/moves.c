@@ -47,8 +47,8 @@ static void make_offer(lr_comm *comm, const lr_vector *vector, struct offer *off
         snprintf(offer->reason, sizeof(offer->reason), "it was asked to exchange by the host");
         return;
     }
-    /* The place of the exchange is the vector's place, or a CUDA place on the device that OpenGL draws on. This place
-     * must be able to link ranks. */
+    /* The place of the exchange is the vector's place, or a CUDA place on the device that OpenGL draws on. The place of
+     * the exchange must be able to link ranks. */
     route->place = NULL;
     if (lr_vector_kind(vector) == LR_PLACE_GL) {
         const struct lr_cuda_plugin *cuda = lr_plugin_cuda(NULL);

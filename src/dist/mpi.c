@@ -43,7 +43,7 @@ static void describe(struct lr_comm_facts *facts)
 }
 
 struct lr_comm_group {
-    MPI_Comm comm; /* a duplicate of the caller's communicator, so that messages of the two do not mix */
+    MPI_Comm comm; /* a duplicate of the caller's communicator, so that their messages do not mix */
     bool has_opened_mpi;
 };
 

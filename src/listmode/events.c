@@ -197,8 +197,8 @@ static void check_bins(const float *edges_mm, int num_bins, const lr_log *log)
 static lr_status put_tof(struct lr_listmode_events *events, int at, double resolution_ps, double bin_mm,
                          const lr_listmode_params *params)
 {
-    /* The standard deviation of tof_mm is found from the events' resolution, or from the scanner's if the events have
-     * none. It is 0 if neither is known. */
+    /* The standard deviation of tof_mm is found from the events' time resolution, or from the scanner's if the events
+     * have none. If neither resolution is known, the standard deviation is 0. */
     const double of_scanner = events->are_lines ? 0.0 : params->lors->scanner->tof_resolution_ps;
     const double known = resolution_ps > 0 ? resolution_ps : of_scanner;
     const double sigma = known > 0 ? known * LR_MM_PER_PS / LR_FWHM_PER_SIGMA : 0.0;

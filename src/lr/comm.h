@@ -92,8 +92,8 @@ typedef struct lr_comm_support {
  * without MPI or MPI is not installed. */
 LR_API lr_status lr_comm_probe(lr_comm_support *support, const lr_log *log);
 
-/* Opens a communicator. If ranks have different versions of LORaster, the first rank that differs from rank 0 logs this
- * and counts as failed (lr_comm_info.failed_rank).
+/* Opens a communicator. If ranks have different versions of LORaster, the first rank that differs from rank 0 logs the
+ * difference, and counts as failed (lr_comm_info.failed_rank).
  * errors: NULL, logged: LR_NO_DEVICE if LORaster was built without MPI, or if its plugin or MPI's library is missing;
  * LR_USAGE if params->mpi_comm belongs to an MPI that is not initialised or is not the library of the plugin; LR_USAGE
  * if MPI has been finalised, because it cannot be initialised again. */

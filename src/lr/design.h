@@ -13,8 +13,8 @@ extern "C" {
 /* Figures by which designs of scanners are compared. Any thread may call these functions. */
 
 /* The share of the full solid angle (4 pi) that the front faces of the crystals cover, seen from a point in mm. The
- * solid angle of each rectangular face is exact. Faces that look away from the point are left out, as are layers behind
- * the first. All other faces count in full, even if modules hide each other. */
+ * solid angle of each rectangular face is exact. Faces that look away from the point, and layers behind the first one,
+ * are left out. All other faces count in full, even if modules hide each other. */
 LR_API double lr_scanner_coverage(const lr_scanner *scanner, const double point_mm[3]);
 
 /* What a scanner has of crystals. */

@@ -201,7 +201,7 @@ typedef enum lr_direct_storage {
     LR_DIRECT_TEXTURES     /* 3-D textures: slower to read than buffers, but can be larger */
 } lr_direct_storage;
 
-/* Implementations of the projections in backend cuda. Results do not depend on it. */
+/* Implementations of the projections in backend cuda. Results do not depend on the choice. */
 typedef enum lr_direct_variant {
     LR_DIRECT_FASTEST = 0,   /* with buffers: bands. With textures: shared memory, or the texture cache if a kernel
                                 needs more shared memory than the device has */
@@ -378,13 +378,13 @@ typedef struct lr_direct_factors_params {
 
 /* Factors for the histo-images that lr_deposit makes from a scanner's events. These factors are for an operator of this
  * family (lr_direct_params.factors), whose projections do not contain the scanner. A voxel's factor in a view is an
- * integral over the directions of lines, divided by the mean solid angle of a view. These are the lines through the
- * voxel's centre that the scanner measures. Lines are weighted by the efficiencies of both crystals and by survival. If
- * all lines are measured, the mean factor over the views is 1. A line belongs to the view of the LOR of its two
- * crystals, as an event does. A factor in a view can therefore exceed 1. The point of a line nearest to the axis
- * divides it into two halves. Each half ends where it first hits a crystal or a gap (as in lr_events_from_activity).
- * All points of a line count as points between its two crystals. Voxels farther from the axis than any crystal have the
- * factor 0. docs/method/direct.md, "Factors of a scanner".
+ * integral over the directions of those lines through the voxel's centre that the scanner measures, divided by the mean
+ * solid angle of a view. Lines are weighted by the efficiencies of both crystals and by survival. If all lines are
+ * measured, the mean factor over the views is 1. A line belongs to the view of the LOR of its two crystals, as an event
+ * does. A factor in a view can therefore exceed 1. The point of a line nearest to the axis divides the line into two
+ * halves. Each half ends where it first hits a crystal or a gap (as in lr_events_from_activity). All points of a line
+ * count as points between its two crystals. Voxels farther from the axis than any crystal have the factor 0.
+ * docs/method/direct.md, "Factors of a scanner".
  * errors: NULL, logged: LR_USAGE as lr_view_set_complete and for negative numbers; LR_BAD_INPUT for efficiencies or a
  * map that are negative or not finite; LR_CANCELLED; LR_FAILED. */
 LR_SIZED(lr_direct_factors_params, lr_histo_images *, lr_direct_factors_create,

@@ -63,9 +63,9 @@ typedef struct lr_diagnosis {
     lr_finding *findings; /* [num_findings] suspects first, each group in the order of the kinds */
 } lr_diagnosis;
 
-/* Examines a draft. If many modules have errors of one kind, there is a finding for each of the first three, and one
- * with the number of the others. grid: the grid of images to be reconstructed; NULL = not known. errors: NULL if memory
- * runs out. */
+/* Examines a draft. If many modules have errors of one kind, there is a finding for each of the first three modules,
+ * and one finding with the number of the other modules. grid: the grid of images to be reconstructed; NULL = not known.
+ * errors: NULL if memory runs out. */
 LR_API lr_diagnosis *lr_scanner_examine(const lr_scanner_draft *draft, const lr_grid *grid, const lr_log *log);
 
 /* Destroying NULL is allowed. */

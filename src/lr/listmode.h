@@ -92,7 +92,7 @@ typedef struct lr_listmode_tube {
     const double *table; /* [table_count] in place of the Gaussian: values at distances from 0 to
                             width_mm / 2, equally spaced, linear in between; >= 0, not all 0; copied.
                             Only their ratios matter, unless as_paper is set. NULL = Gaussian */
-    int table_count;     /* at least 2; width_mm is required */
+    int table_count;     /* number of values in `table`, at least 2; with a table, width_mm must be given */
     /* true: shares are not normalised, and K is the value of the Gaussian (1 at its centre) or of the table. T is 1
      * without time of flight. With time of flight, T is the value of the time-of-flight Gaussian (1 at its centre, cut
      * at three standard deviations) at the middle of the slice */

@@ -71,7 +71,7 @@ LR_API lr_lors *lr_lors_create_part(const lr_lors *all, const lr_selection *part
 LR_API void lr_lors_destroy(lr_lors *lors);
 
 /* Numbers of module pairs and of LORs that lr_lors_create would list. lr_lors_count finds them without the tables.
- * errors: LR_BAD_INPUT when no pair of modules is in coincidence, or there are more than 2^31. */
+ * errors: LR_BAD_INPUT when no pair of modules is in coincidence, or more than 2^31 pairs are. */
 typedef struct lr_lors_size {
     int64_t num_pairs, num_lors;
 } lr_lors_size;

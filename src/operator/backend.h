@@ -116,8 +116,8 @@ struct lr_backend_fns {
                                            * known */
     /* lr_operator_device_passes. NULL = the backend does not distinguish passes. */
     int (*device_passes)(void *self, lr_device_pass *passes);
-    /* Starts to build the programs of `project` and a sensitivity, so that they are built in parallel before
-     * their first calls. lists: true if parts will be lists of single LORs, and sensitivities will be of all LORs. */
+    /* Starts to build the programs that projections and the sensitivity need, in parallel and before their first use.
+     * lists: true if the parts are lists of single LORs, while the sensitivity is computed for all LORs. */
     lr_status (*prepare)(void *self, bool lists);
     /* Builds the programs of `picture`. If a driver cannot build the programs, the error comes before the first
      * picture. */

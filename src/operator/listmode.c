@@ -453,7 +453,7 @@ static lr_status take_factors(struct lr_listmode_family *family, const lr_listmo
     const bool has_source = params->factors != NULL && params->factors->get != NULL;
     const int threads = params->threads > 0 ? params->threads : lr_num_processors();
     if (has_source) family->factors = *params->factors;
-    if (has_source || params->blobs != NULL) /* both need the crystals of an event */
+    if (has_source || params->blobs != NULL) /* the source and the blobs need the crystals of an event */
         LR_TRY(lr_listmode_events_check(&family->events, threads, params->log));
     if (params->event_factors != NULL) {
         family->event_factors =

@@ -334,7 +334,7 @@ static double mean_of_slice(const struct row_edges *rows, double middle, double 
 }
 
 /* Finds the number of points along z. The candidates are `fewest` and the even numbers above it. The first one with a
- * small enough error is taken; if there is none, the one with the smallest error. */
+ * small enough error is taken; if there is none, the candidate with the smallest error is taken. */
 static int settle_slices(const lr_scanner *scanner, const lr_grid *grid, int fewest)
 {
     /* The list has the crystal rings of upright modules in the front layer. The list is empty if memory runs out. */

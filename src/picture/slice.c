@@ -100,8 +100,8 @@ lr_picture *lr_picture_slice_sized(size_t given_bytes, const lr_slice_params *gi
     const double place = floor((params->position_mm - grid->origin_mm[normal]) / grid->voxel_mm[normal] + 0.5);
     const int slice = place < 1.0 ? 0 : place >= grid->size[normal] ? grid->size[normal] - 1 : (int)place;
 
-    /* The longer side has about 256 pixels. If a voxel's edge has more than one pixel, it has a whole number of
-     * pixels. */
+    /* The longer side has about 256 pixels. If a voxel's edge has more than one pixel, the edge has a whole
+     * number of pixels. */
     const double across_mm = grid->size[view.across] * grid->voxel_mm[view.across];
     const double up_mm = grid->size[view.up] * grid->voxel_mm[view.up];
     const double scale = usual_side / fmax(across_mm, up_mm);

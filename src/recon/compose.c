@@ -234,8 +234,8 @@ static lr_status keep_guesses(struct compose *compose, int done)
     return compose->params->keep(compose->params->user, &guesses);
 }
 
-/* Passes an iteration of this rank's only guess to the caller, and stores the guesses if it is time to do so. After the
- * last iteration of a block, the guesses are stored later, when they are composed. */
+/* Passes an iteration of this rank's only guess to the caller, and stores the guesses if this is due (is_due). After
+ * the last iteration of a block, the guesses are stored later, when they are composed. */
 static lr_status on_iteration(void *user, const lr_iteration *done)
 {
     struct compose *compose = user;

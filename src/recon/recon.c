@@ -514,7 +514,7 @@ static lr_status queue_update(struct recon *recon, int k, struct found *sum, boo
 }
 
 /* Waits for the sums of the last queued update and checks them. After an error, or if the subset must be skipped, the
- * former image comes back. */
+ * image before this update is restored. */
 static lr_status settle(struct recon *recon, struct found *sum, bool *is_left_out)
 {
     const int k = recon->under_way;

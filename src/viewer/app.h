@@ -100,7 +100,7 @@ struct app {
     struct job_report opening;                 /* report of the opening, as of this frame */
     lr_status failure;                         /* status of a failed job that no script step has waited for yet */
     double wait_start_s;                       /* start of the wait of a script step */
-    bool is_next_frame;                        /* the image was opened as another frame of the one before */
+    bool is_next_frame;                        /* the open image is another frame of the image that was open before */
     bool waits;                                /* a script step waits for work */
     bool is_pictured;                          /* a script step needs this frame drawn, even if it is not visible */
     bool saves_view;                           /* a picture of this frame is requested */
@@ -147,7 +147,7 @@ struct app {
     struct app_message messages[APP_MESSAGES];
     int num_messages; /* number of all messages so far; only the last APP_MESSAGES are kept */
     bool wants_quit;
-    double start_s, first_frame_s; /* seconds on base/clock.h; the first frame is counted from start_s */
+    double start_s, first_frame_s; /* time of the start on base/clock.h; seconds from the start to the first frame */
     double now_s, frame_s;         /* time on base/clock.h; smoothed duration of a frame */
     double longest_frame_s;        /* longest duration of a frame since a script last read this value */
     int64_t num_frames;
@@ -256,7 +256,7 @@ void app_write_note(const struct app *app, const char *name, const char *text);
 /* The grid of the image on the slices; NULL: there is no image, and no pane. */
 const lr_grid *panes_grid(const struct app *app);
 
-/* Divides the free area among the panes and the scene. While there is no image, the scene has all of it. */
+/* Divides the free area among the panes and the scene. While there is no image, the scene has the whole area. */
 void panes_arrange(struct app *app);
 
 /* The pane at a place in the window, which may be the scene; -1: none. */

@@ -17,7 +17,7 @@ struct view_speed {
     int size[2];         /* pixels */
 };
 
-/* Zero fields are defaults. Strings outlive the call. */
+/* A member that is 0 stands for its default. Strings outlive the call. */
 struct view_params {
     const char *scanner;                     /* name or file; NULL = no scanner is opened */
     const char *image, *mu, *data, *session; /* files */

@@ -88,8 +88,8 @@ Task make_task(int stretch, int columns)
     return task;
 }
 
-// A stack along the column, with the positions of its cells' middles, relative to the column's origin. Beyond each end,
-// one cell is added far away, so that a walk can read the neighbours of the last cells.
+// A stack of cells along the column. Positions are those of the cells' middles, from the column's origin. A dummy cell
+// far beyond each end lets a walk read the neighbours of the first and the last cell.
 struct Stack {
     int first, count;
     float half_face;
@@ -168,7 +168,7 @@ void walk_on(inout Place place, Strip strip, Stack a, Stack b, float along)
     place.at_s = up ? above : stay ? place.at_s : below;
 }
 
-// True if the walk goes on. It also checks the numbers of the cells, because nothing else would end a walk if the
+// True if the walk goes on. The numbers of the cells are also checked, because nothing else would end a walk if the
 // column touches a module's plane.
 bool goes_on(Place place, Stack a)
 {

@@ -7,7 +7,7 @@
 // is visible through a secondary one over an interval of the primary's transaxial coordinate, called a strip. The strip
 // is the same for every point of the column and for all crystals along the axis, so it is computed once. Along the
 // axis, an edge of a secondary cell at b is projected onto the primary at -b tau; both positions are relative to the
-// point. tau is the distance to the primary divided by the distance to the secondary. It is linear in the transaxial
+// point. tau is the distance to the primary divided by the distance to the secondary, and is linear in the transaxial
 // coordinate.
 //
 // Lengths are in mm. Sampled mode needs RAYS defined before this file.
@@ -175,8 +175,8 @@ struct Strip {
                    // the column's foot; w: width
     uint first;    // index of the value of axial crystals 0 and 0, which are counted along the column
     bool i_is_primary;
-    int pieces; // exact mode: number of pieces of equal width (count_pieces); sampled mode: 1 if the roles are the same
-                // for every point of the column, otherwise 0
+    int pieces; // exact mode: number of pieces of equal width (count_pieces); sampled mode: 1 if the same module is the
+                // primary for every point of the column, otherwise 0
 };
 
 // The largest number of pieces of a strip. Only columns of points in the secondary's plane would need more.
@@ -302,7 +302,7 @@ struct Axial {
     int step, origin; // the value of crystal k is at index origin + k step of its block
 };
 
-// The same module, relative to point k of the column.
+// The Axial of the same module, relative to point k of the column.
 Axial axial_from(Axial axial, int k)
 {
     axial.along = way_along(k);

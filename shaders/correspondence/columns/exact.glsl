@@ -10,8 +10,8 @@ float with_sign_of(float size, float other)
 }
 
 // A line over the strip, clamped to -half_cell .. half_cell. The line must cross at most one of these bounds. Result:
-// its mean, 12 times its first moment over the strip's width (-1/2 .. 1/2), and 12 times its variance. middle: position
-// of the line in the strip's middle; rise: its change from one end to the other.
+// the clamped line's mean, 12 times its first moment over the strip's width (-1/2 .. 1/2), and 12 times its variance.
+// middle: position of the line in the strip's middle; rise: the line's change from one end to the other.
 vec3 clamped_line(float middle, float rise, float half_cell)
 {
     float half_steep = 0.5 * abs(rise);

@@ -103,8 +103,8 @@ Crossing tube_crossing(Tube tube, ivec2 column, bool i_is_primary)
                          make_side(column_modules[tube.j], across.xy, across.zw), i_is_primary);
 }
 
-// The strip of the tube's crystal columns, seen from a column of points. Its width is 0 if there is none. In exact mode
-// i is always the primary, because the solid angle does not depend on the roles.
+// The strip of the tube's crystal columns, seen from a column of points; of width 0 if there is no strip. In exact mode
+// i is always the primary, because the solid angle does not depend on which module is the primary.
 #ifdef EXACT
 Strip tube_strip(Tube tube, ivec2 column)
 {

@@ -74,7 +74,7 @@ vec3 edge(vec3 from, vec3 to, vec3 inside, vec2 margin)
 }
 
 // The largest distance between a pixel's centre and its sample, plus half a pixel because vertices are snapped to a
-// raster. They differ because samples are spread over faces, and pixels over pitch cells.
+// raster. A sample is not at the centre, because samples are spread over faces, and pixels over pitch cells.
 vec2 window_margin(Module primary)
 {
     vec2 pitch = vec2(primary.centre_pitch_u.w, primary.rest_pitch_v.w);

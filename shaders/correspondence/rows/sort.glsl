@@ -36,7 +36,7 @@ uvec2 own_range()
     return min(uvec2(first, first + length), uvec2(end));
 }
 
-// Index of the number that belongs to a digit and the thread's share, in the order [row][digit][share].
+// Index of the entry for a digit in this thread's share. The order of the entries is [row][digit][share].
 uint number_at(uint digit)
 {
     return (own_share() / row_shares * NUM_DIGITS + digit) * row_shares + own_share() % row_shares;

@@ -92,7 +92,8 @@ static void describe(const struct recon_checkpoint *checkpoint, char text[LR_CHE
     add(key, "; measurement, contents %016llx", (unsigned long long)measured->digest);
 }
 
-/* Turns the errors of a checkpoint into warnings. Only one is given until a checkpoint has been written again. */
+/* Turns the errors of a checkpoint into warnings. After a warning, no other follows until a checkpoint has been written
+ * again. */
 static void demote(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     struct recon_checkpoint *checkpoint = user;

@@ -43,9 +43,9 @@ static void work(void *user)
     const int64_t memory_bytes = place != NULL ? lr_place_get_info(place).memory_bytes : 0;
     lr_place_close(place);
 
-    /* Operators of events take half of the device's memory. This operator takes at most an eighth of it, for images,
-     * their sums and the current lines. If the user has set a memory limit, this operator is not made, because the
-     * limit is meant for operators of events. */
+    /* Operators of events take half of the device's memory. This operator takes at most an eighth of the memory, for
+     * images, their sums and the current lines. If the user has set a memory limit, this operator is not made, because
+     * the limit is meant for operators of events. */
     const int64_t bytes = VOXEL_BYTES * lr_grid_num_voxels(params->grid) + LINES_BYTES;
     if (!early->only_wakes && params->max_memory_bytes == 0 && params->lors->count > 0 && bytes <= memory_bytes / 8 &&
         !atomic_load(&early->is_unwanted))

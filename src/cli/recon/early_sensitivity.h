@@ -27,7 +27,7 @@ struct early_sensitivity {
     const lr_progress *shown;  /* shows progress after the wait; NULL until then */
     char sentence[256];        /* the last information before the wait */
     atomic_bool is_unwanted;
-    atomic_llong done, total; /* number of lines */
+    atomic_llong done, total; /* numbers of lines: projected so far, and in all */
 };
 
 /* Begins if the backend is "auto" or "cuda" and the user has set no limit for the device's memory. params: the

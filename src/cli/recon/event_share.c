@@ -252,7 +252,7 @@ static bool pass_over(void *user)
     for (int r = 0; r < measured->subsets; r++) {
         const int64_t begin = frame->from[r];
         const int64_t end = begin + frame->ranges[r + 1] - frame->ranges[r];
-        if (frame->seen < end && frame->seen + own->batches[k].kept > begin) return false; /* this rank has some */
+        if (frame->seen < end && frame->seen + own->batches[k].kept > begin) return false; /* some are this rank's */
     }
     walk->handed += own->batches[k].handed;
     frame->seen += own->batches[k].kept;

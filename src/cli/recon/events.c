@@ -51,8 +51,8 @@ static lr_status read_corrections(struct measurement *measured)
 /* The number of events whose LORs one call finds. */
 enum { LORS_AT_ONCE = 1 << 20 };
 
-/* Removes delayeds, and prompts out of coincidence, because the sensitivity does not count them. Most files have
- * none. */
+/* Removes delayeds, and prompts out of coincidence, because the sensitivity does not count them. Most files have no
+ * such events. */
 static lr_status keep_prompts(struct measurement *measured)
 {
     lr_event_list *list = measured->list;
@@ -241,7 +241,7 @@ static lr_status check_frames(struct measurement *measured)
     const struct event_share *share = &measured->share;
     const lr_event_list *list = measured->list; /* NULL on ranks that have made only the first pass through the file */
     double times_s[2] = {INFINITY, 0};
-    if (share->frames != NULL) { /* these are counts of all ranks */
+    if (share->frames != NULL) { /* share->frames has counts of all ranks */
         times_s[0] = share->times_s[0];
         times_s[1] = share->times_s[1];
         for (int k = 0; k < count; k++) measured->frame_prompts[k] = share->frames[k].prompts;

@@ -118,7 +118,7 @@ struct measurement {
 void measurement_drop_data(struct measurement *measured);
 void measurement_finish(struct measurement *measured);
 
-/* Adds up the counts of all ranks. It is an error if there are none. */
+/* Adds up the counts of all ranks. It is an error if there are no counts. */
 lr_status measurement_count(struct measurement *measured);
 
 /* Returns true if image values are emissions; false if the operator defines their scale. The operator must exist. */
@@ -145,7 +145,7 @@ lr_status measurement_read_images(struct measurement *measured);
 /* Returns the source of list mode on the command line. */
 lr_events_source measurement_events_source(const struct measurement *measured);
 
-/* Takes at most `most` subsets, unless a number of them is asked for. */
+/* Limits the number of subsets to `most`, unless the command line gives this number. */
 void measurement_limit_subsets(struct measurement *measured, int64_t most);
 
 /* True if consecutive events go to different subsets, because the file is not ordered by time. */

@@ -75,7 +75,8 @@ struct recon_run {
 /* Makes run->image by the scheme that --combine names. */
 lr_status recon_iterate(struct recon_run *run);
 
-/* Checks the image. It is an error if it is useless. Warns if it is not converged, or if its scale is unexpected. */
+/* Checks the image. It is an error if the image is useless. Warns if the image is not converged, or if its scale is
+ * unexpected. */
 lr_status recon_check_image(const struct recon_run *run);
 
 /* Writes a PNG with three slices through the centre of the activity. */

@@ -135,7 +135,8 @@ static lr_status on_state(void *user, const lr_distributed_state *state)
     return checkpoint_save(&((struct recon_run *)user)->checkpoint, &file, images, 2);
 }
 
-/* Reconstructs the image. If it consists of blobs, reconstructs their coefficients and then evaluates the blobs. */
+/* Reconstructs the image. If the image consists of blobs, reconstructs the blobs' coefficients and then evaluates the
+ * blobs. */
 static lr_status reconstruct(struct recon_run *run, const lr_recon_params *params)
 {
     const struct recon_request *request = run->measured->request;

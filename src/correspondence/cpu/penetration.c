@@ -224,7 +224,7 @@ static lr_status trace_line(const struct lr_cpu_view *view, struct lr_cpu_penetr
     if (work->num_met > 1) qsort(work->met, (size_t)work->num_met, sizeof(*work->met), by_entry);
     if (work->num_met == 0) return LR_OK;
 
-    /* The photon that goes to the primary first crosses the modules in front of it. */
+    /* The photon that goes to the primary first crosses the modules in front of the primary. */
     double depth = 0;
     first->count = 0;
     for (int k = 0; k < work->num_before; k++)

@@ -443,7 +443,8 @@ static void follow_primary(const struct use *use, const struct seen_module *seen
         }
         if (before) worker->before[worker->num_before++] = target;
         if (opposite) {
-            /* The primary is the farther module of a pair; if both are equally far, the one with the lower number. */
+            /* The primary is the farther module of a pair. If both modules are equally far, the primary is the module
+             * with the lower number. */
             const double other2 = seen[m].distance2;
             const bool is_primary = fabs(own2 - other2) <= tie * fmax(own2, other2) ? primary < m : own2 > other2;
             const int64_t pair = is_primary ? lr_lors_pair(stopping->params.lors, primary, m) : -1;

@@ -4,8 +4,8 @@
  * The native backend: projections by columns on the processor's vector units, in single precision
  * (docs/method/correspondence.md, "Columns in native"). This file creates the backend and projects whole module pairs.
  * A job of a forward projection computes the values between some crystal columns of one module and all crystal columns
- * of the other one. It adds up the columns of the image in a fixed order. A job of a back-projection computes the sums
- * of its own voxels. */
+ * of the other one. The job adds up the columns of the image in a fixed order. A job of a back-projection computes the
+ * sums of its own voxels. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "correspondence/native/native.h"

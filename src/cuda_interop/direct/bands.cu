@@ -43,7 +43,7 @@ __device__ inline void wait_for(uint64_t *barrier, int round)
 
 #endif
 
-/* A slot in a ring of slabs, and its round. */
+/* A slot in a ring of slabs. round: how often the ring has been filled before. */
 struct ring_place {
     int slot, round;
 };
@@ -60,7 +60,7 @@ namespace
 
 enum {
     LANES = 32,
-    LONGS = 2 /* numbers of an octet's slice, as the tensor unit copies them */
+    LONGS = 2 /* number of 64-bit words of an octet's slice; the tensor unit copies such words */
 };
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
@@ -93,7 +93,7 @@ __device__ inline void bring_slabs(const lr_cuda_bands &pass, const band_block &
             const int2 begin = room.begins[front.coming];
             const int32_t at[4] = {(block.slice + pass.low_slice) * LONGS, 0, begin.x, begin.y};
             const int bytes = pass.width * sorted_octet(pass.slices) * (int)sizeof(uint16_t);
-            /* The only arrival at the barrier, which then counts the bytes of the copy. */
+            /* No other thread arrives at this barrier. From now on, the barrier waits for the bytes of the copy. */
             ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, barrier,
                                            (uint32_t)bytes);
             ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, room.slabs + slot * pass.slab_bytes,
@@ -110,8 +110,8 @@ __device__ inline void free_slot(const band_room &room, int slot)
 }
 
 /* Takes a warp through its slabs. The warp waits for each slab up to the last one for which it has a list, and
- * computes the products of slabs with a list. It need not free the slots of later slabs, because no slab replaces
- * them. */
+ * computes the products of slabs with a list. The warp need not free the slots of later slabs, because no slab replaces
+ * these slabs. */
 template <band_kernels Kernels, class Products>
 __device__ inline void gather_bands(const lr_cuda_bands &pass, const band_block &block, const band_room &room,
                                     const CUtensorMap *source, ring_front &front, Products &products)
@@ -326,7 +326,7 @@ namespace
 
 enum {
     MOST_THREADS = 1024,
-    FEW_THREADS = 128, /* for a stream next to others: small blocks fit between blocks of these */
+    FEW_THREADS = 128, /* for a stream next to other streams: small blocks fit between blocks of the other streams */
     MOST_SLICES = 128, /* slices that threads take side by side */
 };
 

@@ -5,11 +5,11 @@
  * lattice. A warp's outputs are an octet of one row and the same octet of the next row, in several slices. The warp
  * reads its sources slab by slab. A slab has sources of one row of the lattice. The weights from 16 sources to an
  * octet of outputs are a band of the kernel. They are the same for all slices, so a product is a matrix of slices by
- * sources times a matrix of sources by outputs. Each number is split into two halves of 11 bits. Three products of
- * the halves keep 22 bits. The products are a type with
+ * sources times a matrix of sources by outputs. Each number is split into a high and a low part of 11 bits. Three
+ * products of these parts keep 22 bits. The products are a type with
  *   void begin<Kernels>(pass, slab, numbers)   numbers: address of the warp's own octet, which is octet 0
  *   void multiply<Kernels>(pass, k, next)      the products of step k; `next` is the step that probably follows
- * Two functions split a pair of numbers into halves, and read a number that another kernel has written:
+ * Two functions split a pair of numbers into parts, and read a number that another kernel has written:
  *   split_pair split(float a, float b);  float load_unit(const float *) */
 #ifndef LR_CUDA_DIRECT_BANDS_CUH
 #define LR_CUDA_DIRECT_BANDS_CUH
@@ -44,7 +44,8 @@ struct alignas(16) band_slab {
     float unit;     /* factor from the slab's numbers to true values; 0 = the slab's row is outside the grid */
 };
 
-/* Index of lattice row r in the lists of rows; -1 if the grid has no columns on this row. */
+/* Index of lattice row r in arrays that have an entry for each lattice row of the grid; -1 if the grid has no columns
+ * on this row. */
 __device__ inline int sorted_row(const lr_cuda_bands &pass, int r)
 {
     const int row = r - pass.least_row;
@@ -52,7 +53,7 @@ __device__ inline int sorted_row(const lr_cuda_bands &pass, int r)
 }
 
 /* Returns the power of two that scales numbers up to `peak` to just below 2^15, which halves can hold. The scaled
- * numbers are smaller if peak is below 2^-101. */
+ * numbers are smaller if `peak` is below 2^-101. */
 __device__ inline float scale_for(float peak)
 {
     int exponent = 0;
@@ -67,7 +68,7 @@ __device__ inline float unit_of(float peak)
     return 1 / scale_for(peak);
 }
 
-/* Count of 16-bit numbers in an octet of this many slices: high and low halves. */
+/* Number of 16-bit numbers in an octet of this many slices: high and low parts. */
 __device__ inline int sorted_octet(int slices)
 {
     return 2 * slices * LR_CUDA_OCTET;
@@ -153,7 +154,7 @@ __device__ inline float weight_at(const lr_cuda_bands &pass, const lr_cuda_band_
     return index < 0 ? 0 : fill.values[(int64_t)offset * pass.num_rows + kernel] * scale_for(*fill.peak);
 }
 
-/* Fills in entry `thread` of all weights. This function is for the case of one kernel. fill.peak: the maximum of all
+/* Fills in fill.weights[thread]. This function is only for views that have one kernel. fill.peak: the maximum of all
  * values. */
 __device__ inline void fill_band_weights(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill, bool forward,
                                          int64_t thread)
@@ -172,7 +173,8 @@ __device__ inline void fill_band_weights(const lr_cuda_bands &pass, const lr_cud
     fill.weights[thread] = int4{(int)pairs[0].high, (int)pairs[1].high, (int)pairs[0].low, (int)pairs[1].low};
 }
 
-/* Fills in entry `thread` of all spans. This function is for kernels that vary. Entry numbers fit in 32 bits. */
+/* Fills in fill.spans[thread], one entry of the array that holds all spans. This function is only for views whose
+ * blurring kernels differ between voxels. Indices of entries fit in 32 bits. */
 __device__ inline void fill_band_span(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill, bool forward,
                                       int64_t thread)
 {
@@ -187,7 +189,7 @@ __device__ inline void fill_band_span(const lr_cuda_bands &pass, const lr_cuda_b
     fill.spans[thread] = (pair.high & 0xffff) | pair.low << 16;
 }
 
-/* Fills in entry `thread` of the kernels of all rows. */
+/* Fills in fill.kernels[thread], one entry of the array that holds the kernels of all rows. */
 __device__ inline void fill_band_kernel(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill, int64_t thread)
 {
     const int row = (int)(thread / pass.kernel_pitch), place = (int)(thread % pass.kernel_pitch);

@@ -103,9 +103,9 @@ template <int Height, bool Held> struct band_products {
     band_warp warp;
     int lane;
     float weight_unit; /* the true value of a stored weight of 1 */
-    /* Both are set only if kernels vary. spans: address of the weights of the lane's first source, to which a step's
-     * entry of `spots` is added; for back projection, the weights are for the kernel of the lane's own output.
-     * kernels: address of the kernel of the lane's first source, to which a step's offset is added. */
+    /* `spans` and `kernels` are set only if kernels vary. spans: address of the weights of the lane's first source, to
+     * which a step's entry of `spots` is added; for back projection, the weights are for the kernel of the lane's own
+     * output. kernels: address of the kernel of the lane's first source, to which a step's offset is added. */
     const uint32_t *spans[ROWS];
     const int32_t *kernels;
     const int4 *steps, *spots; /* as in the pass; in shared memory if Held */

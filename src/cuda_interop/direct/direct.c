@@ -23,9 +23,9 @@ enum { MOST_STREAMS = 8 };
  * after the last stream to the first one again. The streams start after the default stream's earlier work; the default
  * stream's later work starts after the work of the streams. */
 
-/* Zero is valid: no streams. */
+/* A struct of zeros is valid: no streams. */
 struct streams {
-    cudaStream_t streams[MOST_STREAMS]; /* owned, as the events are */
+    cudaStream_t streams[MOST_STREAMS]; /* owned, like `forked` and `joined` */
     cudaEvent_t forked, joined[MOST_STREAMS];
     unsigned next;
 };
@@ -33,8 +33,8 @@ struct streams {
 /* --- the device's clock --- */
 
 /* Returns the seconds of all intervals since the last call of this function. Waits until the device has finished these
- * intervals. A failure is logged, and the interval that failed counts as zero; the same holds where intervals are
- * marked. */
+ * intervals. A failure is logged, and the failed interval counts as 0 s. A failure while an interval is marked is
+ * handled in the same way. */
 static double take_seconds(struct lr_cuda_watch *watch)
 {
     (void)lr_cuda_watch_read(watch, true);
@@ -78,7 +78,7 @@ static lr_status open_update_images(const struct lr_direct_compute *compute,
 
 /* --- sources of gathers by bands, sorted along lattices --- */
 
-/* Memory for a sorted source, which stays allocated. Zero is valid: no memory. */
+/* Memory for a sorted source, which stays allocated. A struct of zeros is valid: no memory. */
 struct room {
     struct lr_cuda_block block; /* owned */
     struct sorted_lattice {
@@ -88,7 +88,7 @@ struct room {
 };
 
 /* An image that is projected forward, one view after the other. For each lattice, the image is sorted once for all
- * views along this lattice; the copy is used until the image changes. Zero is valid: no image. */
+ * views along this lattice; the copy is used until the image changes. A struct of zeros is valid: no image. */
 struct sorted_image {
     uint64_t number; /* number of the image, as lr_cuda_taking returns it; 0 = no image */
     struct sorted_copy {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Kernels of the gathers of the family `direct` (lr/direct.h, figures 2 and 3 of paper 1). The kernel with sources
- * in shared memory is divided into two halves. Tests also run all kernels on the processor, thread by thread. Images
- * are types with
+ * Kernels of the gathers of the family `direct` (lr/direct.h, figures 2 and 3 of paper 1). Tests also run all kernels
+ * on the processor, thread by thread. The kernel with sources in shared memory therefore consists of two functions:
+ * all threads must have loaded the sources before the first thread adds them up. Images are types with
  *   float4 load(q, x, y), void store(q, x, y, texel), void store_slice(q, x, y, slice, value)
- *   tables, the look-up tables that lie where the images do
+ *   tables, a member with the look-up tables, which are in the same kind of memory as the images
  * A texel (q, x, y) has slices 4 q .. 4 q + 3 of a column. q, x and y start at the grid's first texel. Images have
  * zeros around the grid (direct/compute/direct.h). */
 #ifndef LR_CUDA_DIRECT_GATHERS_CUH
@@ -29,7 +29,7 @@ template <class Pass> __device__ inline int column_at(const Pass &pass, int l, i
                : -1;
 }
 
-/* Row of mSRval for a kernel. If mSRval has one row, it is this row. The kernel belongs to the target for back
+/* Row of mSRval for a kernel; row 0 for all kernels if mSRval has one row. The kernel belongs to the target for back
  * projection, and to the source for forward projection. */
 __device__ inline int row_of(int num_rows, int kernel)
 {
@@ -143,7 +143,7 @@ __device__ inline int64_t thread_number()
     return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
 }
 
-/* --- (a) thread level: a voxel a thread --- */
+/* --- (a) thread level: one voxel per thread --- */
 
 template <bool Forward, class Images>
 __global__ void __launch_bounds__(LR_CUDA_GROUP) voxels(lr_cuda_gather pass, Images images)
@@ -167,7 +167,7 @@ __global__ void __launch_bounds__(LR_CUDA_GROUP) voxels(lr_cuda_gather pass, Ima
     images.store_slice(z / 4, x, y, z % 4, sum);
 }
 
-/* --- (b) instruction level: the four voxels of a texel a thread --- */
+/* --- (b) instruction level: the four voxels of one texel per thread --- */
 
 /* Slices shift .. shift + 3 of two texels, one above the other. */
 __device__ inline float4 shifted(const float4 &low, const float4 &high, int shift)
@@ -269,7 +269,7 @@ __global__ void __launch_bounds__(LR_CUDA_GROUP) cloud(lr_cuda_cloud pass, Image
 
 /* --- (c) sources in shared memory --- */
 
-/* A block's outputs begin at (place, list, quad). Its sources extend farther by pass.reach. */
+/* A block's outputs begin at first = (place, list, quad). Its sources extend farther by pass.reach. */
 struct cloud_tile {
     int first[3];
 };
@@ -286,7 +286,8 @@ __device__ __host__ inline int64_t tile_texels(const lr_cuda_cloud &pass)
     return (int64_t)tile_extent(pass, 0) * tile_extent(pass, 1) * tile_extent(pass, 2);
 }
 
-/* First half of a block's work, for one of its threads. All threads wait for each other before the second half. */
+/* One thread's part in loading a block's sources into shared memory. All threads of the block must have called this
+ * function before one of them calls gather_tile. */
 template <class Images>
 __device__ void stage_tile(const lr_cuda_cloud &pass, const Images &images, const cloud_tile &tile, float4 *shared,
                            int thread, int threads)
@@ -347,7 +348,7 @@ __device__ void gather_tile(const lr_cuda_cloud &pass, const Images &images, con
 /* State of a thread in the loop over the steps. */
 struct columns_thread {
     const float4 *source; /* texel of the first output's first slice */
-    const uint16_t *map;  /* entry of the first output */
+    const uint16_t *map;  /* LORmap entry of the first output */
     int row[LR_CUDA_OUTPUTS];
     float sums[LR_CUDA_OUTPUTS][LR_CUDA_SLICES];
 };

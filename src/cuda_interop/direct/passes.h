@@ -60,7 +60,7 @@ enum { LR_CUDA_TILE_PLACES = 32, LR_CUDA_TILE_LISTS = 8, LR_CUDA_TILE_QUADS = 2 
 /* A step of a columns gather (direct/lattice.h). */
 typedef struct lr_cuda_column_step {
     int32_t source;  /* texels from the first output's first slice to the source */
-    int32_t weights; /* index in the list of the step's first weight */
+    int32_t weights; /* index of the step's first weight in the list of weights */
     int32_t mask;
     int32_t map; /* LORmap entries from the first output's entry to the step's entry */
 } lr_cuda_column_step;
@@ -112,8 +112,8 @@ enum {
 };
 
 /* One gather by bands. Column (l, r) of the lattice is at l next + r across. The source is first sorted along the
- * lattice's rows: octet k of row r starts at l = 8 (bases[r] + k). Its numbers are stored slice by slice, each
- * number as two halves. A slab is the part of one row of sources that a block reads. */
+ * lattice's rows: octet k of row r starts at l = 8 (bases[r] + k). The numbers of an octet are stored slice by slice,
+ * each number as a high and a low part. A slab is the part of one row of sources that a block reads. */
 typedef struct lr_cuda_bands {
     lr_cuda_layout layout;
     const lr_cuda_band_step *steps; /* [steps + 3]: one entry before the first step, and then all steps, list by list */
@@ -130,9 +130,9 @@ typedef struct lr_cuda_bands {
                                      * w: first place of the row that has a column of the grid, and one after the
                                      * last such place, counted from the first place of the row's first octet */
 
-    /* Weights for the case of one kernel: [steps + 1][2 rows][32]. An entry is for output entry / 4. It is for four
-     * sources: number 2 (entry % 4) and the next one, of both halves. The high parts come first, and then the low
-     * parts. */
+    /* Weights for the case of one kernel: [steps + 1][2 rows][32]. Entry e has the weights of four sources for output
+     * e / 4. The sources are numbers 2 (e % 4) and 2 (e % 4) + 1 of each half. The high parts of the weights come
+     * first, and then the low parts. */
     const int4 *weights;
 
     /* Tables for varying kernels.
@@ -170,7 +170,7 @@ typedef struct lr_cuda_bands {
 
 /* A sorted source. */
 typedef struct lr_cuda_band_source {
-    uint16_t *numbers; /* [num_lattice_rows][pitch / 8][2: high and low halves][slices][8] */
+    uint16_t *numbers; /* [num_lattice_rows][pitch / 8][2: high and low parts][slices][8] */
     float *units;      /* [num_lattice_rows]: factor from each row's numbers to true values */
     int32_t is_clear;  /* octets without any grid columns are already zero */
 } lr_cuda_band_source;
@@ -195,7 +195,7 @@ typedef struct lr_cuda_map_fill {
     double origin_mm[2], voxel_mm[2], radial[2];
     double epsilon_mm, tie; /* tie: as a fraction of epsilon */
     lr_cuda_layout layout;
-    int32_t mirrored; /* added on the negative radial side */
+    int32_t mirrored; /* added to the kernel's number on the negative radial side */
     uint16_t *map;    /* map with margins, y slowest */
 } lr_cuda_map_fill;
 
@@ -234,7 +234,7 @@ typedef struct lr_cuda_fill_sizes {
     int64_t map, weights, spans, kernels;
 } lr_cuda_fill_sizes;
 
-/* An image that updates work on: an array or a surface, with margins or without. Zero is none. */
+/* An image that updates work on: an array or a surface, with margins or without. A struct of zeros is no image. */
 typedef struct lr_cuda_image {
     float4 *texels;    /* NULL = a surface */
     uint64_t surface;  /* a cudaSurfaceObject_t */
@@ -263,10 +263,10 @@ typedef struct lr_cuda_change {
 /* Starts the CUDA passes of the family `direct`. All return a cudaError_t; none waits for the
  * device. */
 
-/* Copies of a view's look-up tables in 3-D textures: LORmap, and of the cloud its points, factors and profiles. Lists
- * are cut into rows. */
+/* Copies of a view's look-up tables in 3-D textures: LORmap, and the points, factors and profiles of the cloud. Points
+ * and factors are cut into rows. */
 enum { LR_CUDA_MAP, LR_CUDA_POINTS, LR_CUDA_FACTORS, LR_CUDA_PROFILES, LR_CUDA_NUM_TEXTURES };
-enum { LR_CUDA_LIST_WIDTH = 1024 /* entries of a row */ };
+enum { LR_CUDA_LIST_WIDTH = 1024 /* number of points or factors in a row */ };
 
 typedef struct lr_cuda_table_textures {
     uint64_t textures[LR_CUDA_NUM_TEXTURES]; /* cudaTextureObject_t; 0 = the view has no such texture */
@@ -324,7 +324,7 @@ int lr_cuda_launch_sort(const lr_cuda_bands *pass, const lr_cuda_images *images)
 /* Gathers from a source that was sorted earlier, either on this stream or on a stream that this one waits for. */
 int lr_cuda_launch_bands(bool forward, const lr_cuda_bands *pass, const lr_cuda_images *images);
 
-/* Fills in LORmap and mSRval of several views at once. views: on the device. This and the next launch use the
+/* Fills in LORmap and mSRval of several views at once. views: on the device. This function and the next one use the
  * default stream. */
 int lr_cuda_launch_value_fills(const lr_cuda_view_fill *views, const lr_cuda_fill_sizes *sizes);
 

@@ -27,7 +27,7 @@ struct band_span {
 /* The kernel by rows of the lattice, at each row offset d and slice offset. */
 struct band_rows {
     struct lr_lattice lattice;
-    int least[2], count[2];  /* row offsets, slice offsets */
+    int least[2], count[2];  /* [0]: row offsets; [1]: slice offsets */
     struct band_span *spans; /* owned [count[0]][count[1]] */
 };
 
@@ -63,7 +63,8 @@ static bool band_has_half(const struct band_rows *rows, int d, int i, const stru
     return span != NULL && half->octet >= span->octets[0] && half->octet <= span->octets[1];
 }
 
-/* Octets of sources of a list's steps: first to last; last < first if there are none. */
+/* Sets range to the first and the last octet of sources that the steps of list d read. If the steps read no octet,
+ * range[1] < range[0]. */
 static void band_range(const struct band_rows *rows, int d, int range[2])
 {
     range[0] = INT32_MAX;

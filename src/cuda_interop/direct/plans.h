@@ -20,7 +20,7 @@ enum { LR_CUDA_BANDS_ALONE, LR_CUDA_BANDS_BESIDE, LR_CUDA_BANDS_SHAPES };
 struct lr_cuda_band_plan {
     lr_cuda_bands passes[LR_CUDA_BANDS_SHAPES];
     lr_cuda_band_step *steps;         /* owned [num_steps + 3] */
-    int32_t (*lists)[4], (*cuts)[2];  /* owned, as are all members down to `offsets`; contents as in lr_cuda_bands */
+    int32_t (*lists)[4], (*cuts)[2];  /* owned, like all pointers down to `offsets`; contents as in lr_cuda_bands */
     int32_t (*tiles)[2], (*bases)[4]; /* tiles: the tiles of all shapes, shape by shape */
     int32_t (*spots)[LR_CUDA_BAND_ROWS][2];
     int32_t (*places)[LR_CUDA_BAND_ROWS][2]; /* contents as described in lr_cuda_band_fill; the same for `ranges` and
@@ -47,7 +47,7 @@ lr_cuda_band_source lr_cuda_band_source_at(const lr_cuda_bands *pass, void *memo
 /* The tables, except for the pass's pointers to the device. */
 struct lr_cuda_cloud_tables {
     lr_cuda_cloud pass;
-    int32_t (*points)[4]; /* owned, as are the members below; contents as in the pass */
+    int32_t (*points)[4]; /* owned, like the members below; contents as in lr_cuda_cloud */
     float *factors, *profiles;
     int32_t *shift;
 };
@@ -85,11 +85,11 @@ struct lr_cuda_plan_params {
     int64_t shared_room; /* bytes of shared memory that a block may have */
 };
 
-/* Zero is valid: no plan. */
+/* A struct of zeros is valid: no plan. */
 struct lr_cuda_view_plan {
     struct lr_direct_shape shape;
     int num_rows;          /* rows of mSRval */
-    int32_t (*offsets)[4]; /* owned, as are `kernels` and `samples`; contents as in lr_cuda_value_fill */
+    int32_t (*offsets)[4]; /* owned, like `kernels` and `samples`; contents as in lr_cuda_value_fill */
     double (*kernels)[2];
     float *samples;
     bool has_bands, has_columns, has_cloud; /* at most one is true */

@@ -2,8 +2,8 @@
  * Copyright The LORaster authors
  *
  * Sorting the source of gathers by bands, for one thread. Numbers are ordered along the rows of a lattice, octet by
- * octet (eight neighbouring places). Each number becomes two halves, which are scaled by the largest number of its
- * row. A block sorts one row. Its threads are divided into groups. Group g takes the octets g, g + groups, g + 2
+ * octet (eight neighbouring places). Each number is scaled by the largest number of its row, and split into a high and
+ * a low part. A block sorts one row. Its threads are divided into groups. Group g takes the octets g, g + groups, g + 2
  * groups and so on. The threads of a group have neighbouring slices: the loads of a warp are along columns of the
  * grid, and its stores are next to each other. A thread keeps its first pieces until the largest number is known,
  * and loads its other pieces again. The caller provides the functions of bands.cuh, and one for numbers that are

@@ -29,7 +29,7 @@ struct lr_cuda_group {
     struct lr_cuda_block block;
     struct gl_texture *textures[LR_CUDA_NUM_TEXTURES]; /* owned; copies of tables, a slice per view; NULL = none */
     int64_t bytes;                                     /* bytes of the block and of the textures */
-    int num_views;                                     /* views that are not forgotten */
+    int num_views; /* number of views whose tables are still in use; lr_cuda_forget_tables removes one */
 };
 
 /* Data of a view that exist only while its tables are made. */
@@ -98,7 +98,7 @@ struct assembly {
     int views[MOST_VIEWS];
     int num_views;
     struct lr_cuda_memory memory;
-    struct lr_cuda_view_plan *plans; /* owned [num_views], as are the two members below */
+    struct lr_cuda_view_plan *plans; /* owned [num_views], like the two members below */
     lr_cuda_view_fill *fills;
     struct lr_cuda_making *makings;
 };
@@ -344,10 +344,10 @@ lr_status lr_cuda_make_tables(struct lr_cuda_table_set *set, const int *views, i
     lr_status status = assembly.plans && assembly.fills && assembly.makings && group ? LR_OK : LR_FAILED;
 
     if (status == LR_OK) {
-        int fit = MOST_VIEWS; /* views that fit, judged by the last view made; at least one */
+        int fit = MOST_VIEWS; /* number of views that fit, estimated from the last view's bytes; at least one */
         if (set->view_bytes > 0) {
             const int64_t left = set->room_bytes - set->bytes;
-            const int64_t room = left < set->view_bytes ? set->room_bytes : left; /* tables of other views will go */
+            const int64_t room = left < set->view_bytes ? set->room_bytes : left; /* other tables will be dropped */
             const int64_t views_fit = room / set->view_bytes;
             fit = views_fit < 1 ? 1 : views_fit < MOST_VIEWS ? (int)views_fit : MOST_VIEWS;
         }

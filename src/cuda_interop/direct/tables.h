@@ -16,7 +16,7 @@
 /* Blocks of device memory, and their staging memory. A CUDA allocation takes longer than filling the block. The
  * block that was returned last is therefore kept for the next request of about its size. */
 
-/* Zero is none. */
+/* A struct of zeros has no memory. */
 struct lr_cuda_block {
     void *memory; /* owned */
     int64_t bytes;
@@ -25,7 +25,7 @@ struct lr_cuda_block {
 /* Frees device memory. The block is empty afterwards. */
 void lr_cuda_block_free(struct lr_cuda_block *block);
 
-/* Zero is valid: no blocks. */
+/* A struct of zeros is valid: no blocks. */
 struct lr_cuda_blocks {
     struct lr_cuda_block spare;   /* device memory */
     struct lr_cuda_block staging; /* host memory, for copies to the device */
@@ -50,7 +50,7 @@ struct lr_cuda_tables {
 struct lr_cuda_table_set {
     struct lr_direct_compute *compute; /* borrowed */
     struct lr_cuda_tables *views;      /* owned [num_views] */
-    int64_t bytes, room_bytes;         /* bytes taken, and the most that may be taken, beyond one view's tables */
+    int64_t bytes, room_bytes;         /* bytes of all tables, and their limit, which one view's tables may exceed */
     int64_t view_bytes;                /* approximate bytes of the last view made; 0 = not known */
     bool is_tight;                     /* memory did not suffice for all requested tables */
     struct lr_cuda_blocks blocks;
@@ -60,8 +60,8 @@ struct lr_cuda_table_set {
 lr_status lr_cuda_table_set_init(struct lr_cuda_table_set *set, struct lr_direct_compute *compute);
 void lr_cuda_table_set_finish(struct lr_cuda_table_set *set);
 
-/* Makes the tables of views[0], and of as many later views as fit. Existing tables stay if memory suffices for
- * views[0] beside them. If views[0] has tables already, none are made. errors: LR_FAILED, and as
+/* Makes the tables of views[0], and of as many later views as fit. Existing tables stay if memory suffices for them and
+ * for the tables of views[0]. If views[0] has tables already, no tables are made. errors: LR_FAILED, and as
  * lr_direct_shape_init; no tables are made then. */
 lr_status lr_cuda_make_tables(struct lr_cuda_table_set *set, const int *views, int num_views);
 
@@ -79,13 +79,13 @@ void lr_cuda_forget_tables(struct lr_cuda_table_set *set, int view);
  * copy transfers all of them. Lists that the device fills come after them. Two passes visit the same lists: the
  * first counts their bytes, the second assigns addresses. These functions use no CUDA (plans.c). */
 
-/* Zero is valid; bytes are then only counted. */
+/* A struct of zeros is valid; bytes are then only counted. */
 struct lr_cuda_memory {
     char *device;        /* borrowed, [copied_room + filled_room]; aligned as lists are */
     char *host;          /* borrowed, [copied_room]: the bytes to copy to the device */
     int64_t copied_room; /* bytes of all copied lists, as the counting pass found them */
     int64_t filled_room;
-    int64_t copied_bytes; /* bytes of lists so far */
+    int64_t copied_bytes; /* bytes of copied lists so far, and below of filled lists */
     int64_t filled_bytes;
 };
 

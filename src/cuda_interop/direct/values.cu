@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * LORmap and mSRval of a view (paper 1 of lr/direct.h, section 4.1) for one thread. They are computed as in
+ * One thread's part of LORmap and mSRval of a view (paper 1 of lr/direct.h, section 4.1). They are computed as in
  * shaders/direct/map.comp and direct/values.comp, except that exponents and sums of mSRval are in double. Operations
  * that decide on which side of a border a column lies are rounded separately, as in the reference. */
 #include "cuda_interop/direct/passes.h"
@@ -46,8 +46,8 @@ __device__ inline double along_axis(const double (&axis)[3], const int4 &offset)
     return axis[0] * offset.x + axis[1] * offset.y + axis[2] * offset.z;
 }
 
-/* The value before it is normalised: a Gaussian along the line and along the axis, times a measured profile or one or
- * two Gaussians across. */
+/* An entry of mSRval before it is normalised: a Gaussian along the line and along the axis, times a measured profile or
+ * one or two Gaussians across. */
 __device__ inline double value_at(const lr_cuda_value_fill &fill, int row, const int4 &offset)
 {
     const double2 kernel = fill.kernels[row];

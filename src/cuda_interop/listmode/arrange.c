@@ -63,8 +63,8 @@ static lr_status drawing_open(const struct lr_listmode_sample *sample, struct lr
  * numbers. */
 enum { EVENT_BYTES = 2 * 3 * 4 + 2 * 4 + 2 * 4, NUM_ARRAYS = 3, GROUP_BITS = 3 };
 
-/* The largest size of the tables of LORs, bytes. It is limited because the tables are made again for each batch of
- * lines. */
+/* The largest size of the tables of LORs, bytes. Larger tables would take too long, because the tables are made again
+ * for each batch of lines. */
 enum { MOST_DRAWING_BYTES = 64 << 20 };
 
 /* Memory of an event that stays on the device, bytes. */
@@ -91,7 +91,7 @@ struct arranging {
     lr_cuda_list_arranging pass;
     lr_cuda_list_sort sort;
     lr_cuda_list_drawing drawing;            /* used if events are drawn as a sample */
-    struct lr_cuda_list_pieces own, *pieces; /* own: used if no backend has pieces to lend; pieces: those in use */
+    struct lr_cuda_list_pieces own, *pieces; /* own: used if no backend has pieces to lend; pieces: the pieces in use */
     int32_t *from[NUM_ARRAYS], *to[NUM_ARRAYS];
     struct held *held; /* events that stay on the device; NULL = events are copied back to the host */
     struct lr_cuda_watch partition, sorting;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The cuda backend of the family `listmode` (docs/method/listmode.md, "Backend cuda"). It works on the stream and in
- * the memory of its place. */
+ * The cuda backend of the family `listmode` (docs/method/listmode.md, "Backend cuda"). The backend works on the stream
+ * and in the memory of its place. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "cuda_interop/device.h"
@@ -77,7 +77,7 @@ enum { STREAM_SLOTS = 2, STREAM_ARRAYS = 4 };
 
 /* A struct of zeros has no stream. */
 struct stream {
-    cudaStream_t copies; /* owned, as are memory, slots and events */
+    cudaStream_t copies; /* owned, like `memory`, `slots`, `copied` and `done` */
     struct lr_cuda_list_memory memory;
     int32_t *slots[STREAM_SLOTS][STREAM_ARRAYS];
     cudaEvent_t copied[STREAM_SLOTS], done[STREAM_SLOTS];
@@ -113,7 +113,7 @@ struct listmode_cuda {
     struct lr_listmode_pieces order;
     struct stream streaming;
     bool are_streamed;
-    struct lr_cuda_list_steps steps; /* used instead of plan and order, though frames are still those of the plan */
+    struct lr_cuda_list_steps steps; /* used instead of `plan` and `order`, except for the frames of `plan` */
     lr_cuda_list_exact exact;        /* the host's tables of exact elements */
     lr_cuda_list_pass pass;          /* parameters that all passes have in common; its events, chunks and jobs are those
                                         of all batches */
@@ -199,7 +199,7 @@ static int64_t bytes_of(const lr_vector *vector)
     return vector->count * (int64_t)sizeof(float);
 }
 
-/* Finds device memory for a vector. address: receives the vector's own address, or that of memory for a copy. */
+/* Finds device memory for a vector. address: receives the vector's own address, or the address of memory for a copy. */
 static lr_status find_room(struct listmode_cuda *cuda, const lr_vector *vector, struct lr_cuda_list_memory *room,
                            float **address)
 {
@@ -568,8 +568,8 @@ static lr_status order_events(struct listmode_cuda *cuda, struct lr_cuda_list_pl
 {
     const int64_t sums = (cuda->plan.num_numbers + plan->most_partial) * (int64_t)sizeof(float);
 
-    /* Lines are stored if they contain everything that kernels need (make_line, find_path), and if the budget and the
-     * free memory allow it. */
+    /* Lines are stored if they contain everything that kernels need (make_line, find_path), and if they fit into
+     * lr_cuda_list_budget() and the free memory. */
     const struct lr_listmode_model *model = cuda->params.model;
     const bool is_exact = model->kernel == LR_LISTMODE_EXACT;
     const char *const asked = setting("LR_TEST_LISTMODE_LINES");

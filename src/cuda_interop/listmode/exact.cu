@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Projections with exact elements. Each thread works on one event. In a back-projection, a tiled frame is added up slab
- * by slab. Events with time of flight have kernels of their own, because a common kernel would need too many
+ * by slab. Events with and without time of flight have separate kernels, because a common kernel would need too many
  * registers. */
 #include "cuda_interop/listmode/exact.cuh"
 #include "cuda_interop/listmode/slabs.cuh"

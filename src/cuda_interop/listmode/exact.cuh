@@ -96,7 +96,7 @@ __host__ __device__ inline lr_cuda_list_path path_of(const lr_cuda_list_pass &pa
 
 /* --- faces --- */
 
-/* Returns a face of this module in the coordinates of the frame. */
+/* Returns the size and the orientation of the module's crystal faces, in the frame's coordinates. */
 __host__ __device__ inline angle_face face_seen(const lr_cuda_list_module &module, const lr_cuda_list_frame &frame,
                                                 const float lean[3], float per_piece)
 {
@@ -127,7 +127,7 @@ struct exact_walk {
     int first, plane, last;      /* first plane of the walk, current plane, and one after the last */
     int whole[2], low[2], high[2], point[2];
     float part[2], way_mm;
-    bool is_turned; /* true if the near face is the one at the upper end */
+    bool is_turned; /* true if the face at the upper end is the near face */
 
     /* Walks through planes begin .. end - 1 of the path's planes. */
     __host__ __device__ exact_walk(const lr_cuda_list_path &path, int begin, int end)
@@ -590,7 +590,7 @@ template <class Slab> struct exact_sums {
     Slab slab;
     float scale, unit; /* scale: factor from values to whole numbers; unit: 1 / scale */
     float least;       /* smallest number that is added as a word; infinite = all are added as floats */
-    float scaled;      /* the event's value */
+    float scaled;      /* factor from the event's elements to the numbers that are added */
 
     __host__ __device__ void open(int, int) {}
     __host__ __device__ void take(int at, float element) const
@@ -651,8 +651,8 @@ template <class Slab> struct exact_sums {
 constexpr float least_exact = 16384.0f;
 
 /* Adds an event whose value is not 0, within the block's slices. Voxels are numbered from the frame's first voxel.
- * sums: the caller has not set the event's value in it. If the product of value and scale is too small or too large for
- * a float with full precision, the value is not scaled, and all elements are added as floats. */
+ * sums: `scaled` is not set yet. If the product of value and scale is too small or too large for a float with full
+ * precision, the value is not scaled, and all elements are added as floats. */
 template <bool Leaning, list_times Times, class Slab>
 __host__ __device__ void exact_back_slab(const lr_cuda_list_pass &pass, const list_block &block, int64_t k,
                                          lane_group lanes, exact_sums<Slab> sums)

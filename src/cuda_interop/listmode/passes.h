@@ -46,11 +46,11 @@ typedef struct lr_cuda_list_frame {
     int32_t tail;            /* count of numbers after the last slice's plane */
     bool is_tiled;           /* true if slabs of slices fit into a block's shared memory */
     bool has_events;
-    int64_t begin;      /* first number of the frame in the common buffer; a multiple of 4, as plane is */
+    int64_t begin;      /* first number of the frame in the common buffer; a multiple of 4, like `plane` */
     double voxel_mm[3]; /* arrays from here on: axis, across[0], across[1] */
     double origin_mm[3];
     double per_voxel[3]; /* voxels per mm */
-    double uu, uv, vv;   /* coefficients of equation 3 for a line along the axis; line_walk has those of each line */
+    double uu, uv, vv;   /* coefficients of equation 3 for a line along the axis (line_walk: of each line) */
     float most[2];       /* largest element without and with time of flight */
     lr_cuda_list_points points;
 } lr_cuda_list_frame;
@@ -165,12 +165,12 @@ typedef struct lr_cuda_list_pass {
     lr_cuda_list_tube tube;
     lr_cuda_list_events events;
     lr_cuda_list_exact exact;
-    bool has_events[2];     /* index 0: true if there are events without time of flight; 1: with it */
+    bool has_events[2];     /* [0]: there are events without time of flight; [1]: there are events with it */
     bool is_line, as_paper; /* is_line: true for thin lines and for exact elements */
     const lr_cuda_list_chunk *chunks;
     const lr_cuda_list_job *jobs;
     int32_t num_chunks, num_jobs;
-    int32_t longest_chunk; /* number of events */
+    int32_t longest_chunk; /* number of events of the longest chunk */
     int32_t num_warps;     /* number of warps of passes by chunks, LR_CUDA_LIST_WARP events each */
     int32_t threads;       /* threads of a block */
     int64_t shared_bytes;  /* shared memory of a block; 0 = no frame is tiled */
@@ -316,7 +316,7 @@ int lr_cuda_launch_list_forward(const lr_cuda_list_pass *pass);
 int lr_cuda_launch_list_back(const lr_cuda_list_pass *pass);
 
 /* Passes of exact elements. A forward projection writes values, a back-projection adds to the numbers of the frames.
- * They run by jobs if frames are tiled, otherwise by chunks. */
+ * Both run by jobs if frames are tiled, otherwise by chunks. */
 int lr_cuda_launch_exact_forward(const lr_cuda_list_pass *pass);
 int lr_cuda_launch_exact_back(const lr_cuda_list_pass *pass);
 

@@ -17,7 +17,7 @@ enum {
     JOBS_OF_REST = 2,             /* if the device has reordered the events: the next job gets the remaining work /
                                      (this number times the processors) */
     LEAST_JOBS = 16,              /* a job has at least the launch's work / (this number times the processors) */
-    EXACT_LEAST_JOBS = 64,        /* the same for exact elements */
+    EXACT_LEAST_JOBS = 64,        /* LEAST_JOBS for exact elements */
     LONGEST_CHUNK = 1 << 16,
     LEAST_SLICES = 2, /* smallest number of slices of a slab; with fewer, finding each line again takes too long */
     LEAST_PLANES = 4, /* smallest number of planes of sample points in a slab of exact elements */

@@ -34,7 +34,7 @@ struct lr_cuda_list_batch {
     int32_t num_chunks, num_jobs;
     int32_t longest_chunk;
     int32_t num_warps;
-    int64_t num_partial; /* number of sums */
+    int64_t num_partial; /* number of partial sums of the launch */
     int64_t num_events;
 };
 

@@ -147,7 +147,7 @@ __host__ __device__ inline list_taking take_all()
 }
 
 /* The largest number of events outside the range of take_usual that a block adds to the image one by one. If there are
- * more of them, the block adds up all its events as floats. */
+ * more such events, the block adds up all its events as floats. */
 constexpr int most_others = 160;
 
 /* --- images and frames --- */

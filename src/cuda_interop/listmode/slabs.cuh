@@ -40,8 +40,8 @@ struct shared_sums {
     }
 };
 
-/* Sums as floats, which are six times slower. They are used if values differ too much to be whole numbers of one
- * unit. */
+/* Sums as floats. They are six times slower than whole numbers, and are used only if the values differ too much in size
+ * to be multiples of one unit. */
 struct shared_floats {
     unsigned base;
 
@@ -125,8 +125,8 @@ __device__ void clear_slab(const list_block &block)
     for (int k = (int)threadIdx.x; k < quads; k += (int)blockDim.x) shared_numbers[k] = make_float4(0, 0, 0, 0);
 }
 
-/* Clears the slab, lists the events that must be added one by one, and finds the factor for the values of the
- * others. */
+/* Clears the slab, lists the events that must be added one by one, and finds the factor for the values of the other
+ * events. */
 __device__ slab_sums open_slab(const lr_cuda_list_pass &pass, const list_block &block)
 {
     clear_slab(block);

@@ -129,7 +129,7 @@ int64_t lr_cuda_list_budget(const struct lr_listmode_backend_params *params)
     return all > points ? all - points : 0;
 }
 
-/* The sums of a launch take an eighth of the memory, but there are at most MOST_SUMS of them. */
+/* The sums of a launch take an eighth of the memory, but a launch has at most MOST_SUMS sums. */
 enum { SHARE_OF_SUMS = 8, MOST_SUMS = 1 << 26 };
 
 struct lr_cuda_list_shares lr_cuda_list_share_memory(const struct lr_listmode_backend_params *params, int64_t numbers)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The tables that list-mode passes read, in the memory of the current device. They do not include images and values. */
+ * The tables that list-mode passes read, in the memory of the current device. Images and values are not tables. */
 #ifndef LR_CUDA_INTEROP_LISTMODE_TABLES_H
 #define LR_CUDA_INTEROP_LISTMODE_TABLES_H
 
@@ -43,8 +43,8 @@ lr_cuda_list_events lr_cuda_list_events_from(const lr_cuda_list_events *events, 
  * ends of lines are subtracted if lines are given by their ends. A scanner's crystals are too few to matter. */
 int64_t lr_cuda_list_budget(const struct lr_listmode_backend_params *params);
 
-/* Divides the memory of the budget that is left beside the image: some bytes for the sums of a launch, and the rest for
- * events. num_numbers: count of numbers of the image in slices. */
+/* Divides the part of lr_cuda_list_budget() that the image leaves: some bytes for the sums of a launch, and the rest
+ * for events. numbers: count of numbers of the image in slices. */
 struct lr_cuda_list_shares {
     int64_t most_sums, for_events;
 };
@@ -123,7 +123,8 @@ struct lr_cuda_list_steps {
 };
 
 /* Copies the events to the device and waits. The caller sets params, pass and tile_bytes (below 48 KiB) first.
- * errors: LR_FAILED if memory runs out; LR_USAGE if events exceed the budget or rows of slices exceed a tile. */
+ * errors: LR_FAILED if memory runs out; LR_USAGE if the events do not fit into lr_cuda_list_budget(), or if one row of
+ * a slice is larger than tile_bytes (only variants from LR_LISTMODE_CACHED on). */
 lr_status lr_cuda_list_steps_init(struct lr_cuda_list_steps *steps, struct lr_cuda_list_memory *memory);
 
 static inline bool lr_cuda_list_steps_are_cached(lr_listmode_variant variant)

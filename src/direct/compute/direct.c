@@ -190,8 +190,8 @@ lr_status lr_direct_run_task(struct lr_direct_compute *compute, const lr_direct_
 
 /* --- the clock of projections, which waits for the device only when it is read --- */
 
-/* Marks the begin or the end of a timed interval. If the functions replace the passes, they measure the interval;
- * otherwise the stopwatch measures it. */
+/* Marks the beginning or the end of a timed interval. compute->functions measure the interval if they exist; otherwise
+ * the stopwatch measures it. */
 static void mark_lap(struct lr_direct_compute *compute, struct gl_stopwatch *watch, bool ends)
 {
     if (compute->functions != NULL)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Builds the look-up tables of views, LORmap and mSRval, on the device. They stay there as long as there is room. */
+ * Builds the look-up tables of views, LORmap and mSRval, on the device. The tables stay there as long as memory
+ * suffices. */
 #include "direct/tables.h"
 #include "base/log.h"
 #include "base/mem.h"

@@ -324,8 +324,8 @@ struct reader {
     int64_t bytes_at_once;
     int64_t longest_span; /* number of events that fit into bytes_at_once even if all numbers are as long as possible */
     bool is_planned;      /* the layout of the list's events is known */
-    bool may_repeat;      /* the file may hold rows of lists twice */
-    bool is_repeat;       /* the current row repeats the row before */
+    bool may_repeat;      /* the file has more rows of event lists than types of modules, so a row may be a copy */
+    bool is_repeat;       /* the current row is a copy of the previous row */
     uint64_t digest;      /* digest of the current row */
     struct coincidence coincidence;
     char first_unknown[96], first_excluded[96];

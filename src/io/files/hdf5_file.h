@@ -16,7 +16,7 @@
 typedef int64_t lr_hdf5_id;
 
 /* A range of bytes that the file has before HDF5 writes to it. HDF5 writes only before `begin` and after `end`. A
- * dataset that is made while `places` is set uses bytes of the range as its chunks, and HDF5 does not write these. */
+ * dataset that is made while `places` is set uses bytes of the range as its chunks, which HDF5 does not write. */
 struct lr_hdf5_layout {
     uint64_t begin, end; /* range of the bytes; HDF5 needs 96 bytes below `begin` */
     bool places; /* true: the next chunk of exactly chunk_bytes bytes is at the offset `next`, and each further chunk is

@@ -26,7 +26,7 @@ enum {
     MAGIC_BYTES = 16,
     SUMS = 8,
     MOST_COUNTS = 1 << 20, /* most rows between two checkpoints */
-    GRAIN = 4              /* number of pieces that a thread takes together */
+    GRAIN = 4              /* number of pieces that a thread takes at a time */
 };
 
 /* `magic` begins TARGET.part-rows. `part_magic` ends the head of TARGET.part, where HDF5 writes nothing. The first

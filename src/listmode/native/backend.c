@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The native backend of the family `listmode` (docs/method/listmode.md, "Backend native"). It projects axis by axis.
+ * The native backend of the family `listmode` (docs/method/listmode.md, "Backend native"). Projects axis by axis.
  * Results have the same bits for any number of threads. */
 #include "base/log.h"
 #include "base/mem.h"

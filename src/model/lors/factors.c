@@ -159,7 +159,7 @@ static lr_status make_groups(struct estimate *estimate, enum pooling pooling)
     for (int m = 0; m < scanner->num_modules; m++) {
         const lr_module *module = &scanner->modules[m];
         /* The column of a module is its index among the modules that are at the same ring position and begin with the
-         * same crystal ring. These are blocks next to each other in a panel. The modules of a panel are consecutive.
+         * same crystal ring. Such modules are neighbours in a panel. The modules of a panel are consecutive.
          * Modules of an explicit list have no ring positions, and only their layer counts. */
         int column = 0;
         for (int other = m - 1; other >= 0 && scanner->num_positions > 0; other--) {

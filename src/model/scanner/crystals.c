@@ -363,8 +363,8 @@ static lr_status shorten(struct draft *draft)
     }
     qsort(spans, (size_t)num_modules, sizeof(*spans), lr_compare_doubles);
 
-    /* Collects the pairs of modules that overlap now, but would not overlap with the shortest crystals. Shorter
-     * crystals do not help if any other pair overlaps by more than rounding. */
+    /* Collects the pairs of modules that overlap now, but would not overlap if all crystals had the shortest length.
+     * Shortening does not help if any other pair overlaps by more than rounding. */
     lr_status status = LR_OK;
     struct pairs pairs = {0};
     bool helps = most > 0;

@@ -18,7 +18,7 @@ struct handover {
 
     /* The window's thread reads textures[shown], which is not written until the next image has been taken. */
     struct gl_texture *textures[2];
-    double largest[2]; /* value of the largest voxel */
+    double largest[2]; /* largest voxel value of each texture */
     int shown;         /* index of the shown texture; the job writes the hidden one */
     bool has_shown;    /* true after the first image */
 

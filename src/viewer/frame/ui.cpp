@@ -944,7 +944,7 @@ bool ui_histogram(const char *label, const struct ui_histogram *histogram, doubl
     write_numbers(list, &axis, bottom, room);
     list->PopClipRect();
 
-    // If the press is less than 8 pixels from an end, this end follows the mouse. Otherwise both ends follow it.
+    // If the press is less than 8 pixels from an end, this end follows the mouse. Otherwise both ends follow the mouse.
     ImGuiStorage *held = ImGui::GetStateStorage();
     const ImGuiID id = ImGui::GetID(label);
     const ImGuiIO &io = ImGui::GetIO();

@@ -227,7 +227,7 @@ struct place_box {
 
 /* Places a box of `size` next to `part`, with a gap: to its right, left, below it or above it. Sets `at` to the
  * box's upper left corner. Returns true if the whole box is on the screen. A box that does not fit is placed on the
- * side with the most space, and the edge of the screen cuts it. It never covers `part`. */
+ * side with the most space, and the edge of the screen cuts it. The box never covers `part`. */
 bool place_beside(const struct place_box *part, const double size[2], const double screen[2], double at[2]);
 
 enum { TICKS_MOST = 12, TICKS_TEXT = 32 };

@@ -31,7 +31,7 @@ enum input_kind {
 
 enum input_button { INPUT_LEFT = 0, INPUT_RIGHT, INPUT_MIDDLE, INPUT_NUM_BUTTONS };
 
-/* A printable key has its character as its number. For letters, this is the capital. */
+/* The number of a printable key is its character. The number of a letter's key is the capital letter. */
 enum input_key {
     INPUT_KEY_ESCAPE = 256,
     INPUT_KEY_ENTER,

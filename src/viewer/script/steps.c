@@ -152,7 +152,7 @@ static lr_status run_size(struct app *app, const struct command_words *words, in
 
 /* --- mouse and keys --- */
 
-/* Steps that move the mouse or press a key. Each event is handled in a frame of its own. The word after the numbers of
+/* Steps that move the mouse or press a key. Each event is handled in a separate frame. The word after the numbers of
  * a drag or of the wheel is a button, or a key that is held down. */
 static lr_status run_input(struct app *app, const struct command_words *words, int call, bool *is_waiting)
 {
@@ -247,8 +247,8 @@ static lr_status find_value(struct app *app, const char *name, struct command_va
     return LR_OK;
 }
 
-/* Prints a value, or compares it with the expected one. The value is read in the next frame, or in this one if the
- * previous step has just waited for it. */
+/* Prints a value, or compares it with the expected one. A step waits one frame before it reads a value. If an earlier
+ * step has already read a value in this frame, the value is read at once. */
 static lr_status run_value(struct app *app, const struct command_words *words, int call, bool *is_waiting)
 {
     char text[COMMAND_TEXT];

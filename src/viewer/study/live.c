@@ -22,7 +22,7 @@ struct live_direct {
 
 /* --- family listmode: events, and the randoms expected for each event --- */
 
-/* Zero is valid. */
+/* A struct of zeros is valid. */
 struct live_listmode {
     lr_event_list *list;             /* owned: only prompts in coincidence */
     lr_lor_data *weights, *additive; /* owned [events]; additive: NULL = none */
@@ -39,10 +39,10 @@ struct live_guess {
     int number; /* counted from 0 */
     lr_lors *lors;
     lr_lor_data *data;
-    lr_vector counts; /* the values of data */
+    lr_vector counts; /* the values of `data` */
     lr_operator *op;
     lr_crystal_product randoms; /* randoms of its LORs */
-    lr_progress progress;       /* adds the guess's number */
+    lr_progress progress;       /* adds the guess's number to messages about progress */
 };
 
 /* --- the reconstruction --- */
@@ -757,7 +757,7 @@ lr_status live_start(struct live *live, const struct study_view *study, const st
     work->study = study_view_hold(study);
     work->study.grid = grid;
     work->request = *request;
-    work->request.reference = NULL; /* both may be freed before the job ends */
+    work->request.reference = NULL; /* `reference` and `histo` may be freed before the job ends */
     work->request.histo = NULL;
     work->request.backend = backend_name(request->backend, "auto");
     work->request.simulates = !live_is_measured(study, request);

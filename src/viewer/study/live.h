@@ -11,13 +11,13 @@
 
 enum live_family { LIVE_CORRESPONDENCE = 0, LIVE_DIRECT, LIVE_LISTMODE };
 
-/* Zero fields are defaults. */
+/* A member that is 0 stands for its default. */
 struct live_request {
     enum live_family family;
     lr_recon_algorithm algorithm;
     double relaxation;         /* RAMLA only; 0 = the default, as in lr_recon_params */
     double relaxation_fall;    /* RAMLA only */
-    int subsets;               /* 0 = 1; OSEM with one subset is ML-EM */
+    int subsets;               /* 0 means 1; OSEM with one subset is ML-EM */
     int iterations;            /* 0 = until stopped */
     int guesses;               /* family correspondence: number of guesses, which are composed as in a cluster
                                   (docs/method/cluster.md, "paper"); 0 and 1 = no guesses */

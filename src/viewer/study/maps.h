@@ -18,7 +18,7 @@ struct sensitivity_request {
 /* A sensitivity task, and its result after it has run: task_runner.result is the newest one. */
 struct sensitivity_result {
     struct study_view study;            /* a reference is held */
-    struct sensitivity_request request; /* actual N */
+    struct sensitivity_request request; /* the request, with the number of samples that was used */
     lr_mode mode;
     lr_image *image;      /* owned */
     double largest, mean; /* mean over all voxels */
@@ -42,7 +42,7 @@ struct pair_image {
     double sum, largest;
 };
 
-void pair_image_finish(struct pair_image *image); /* zero is allowed */
+void pair_image_finish(struct pair_image *image); /* a struct of zeros is allowed */
 
 /* Makes the image either from data or from a row of the matrix; one of these two arguments must be NULL. modules: in
  * any order. The previous content of `image` is overwritten; call pair_image_finish in the end. errors: LR_USAGE

@@ -73,7 +73,7 @@ lr_grid study_default_grid(const lr_scanner *scanner)
 
 /* --- opened files --- */
 
-/* The contents of one file, as a part of the study. They never change; the last holder frees them. */
+/* The contents of one file, as a part of the study. The contents never change; the last holder frees them. */
 struct opened {
     atomic_int holders;
     char *path;
@@ -440,14 +440,14 @@ lr_status study_open(struct study *study, const struct study_wish *wish)
     if (wish->grid != NULL) study->next.grid = *wish->grid;
     study->has_next = true;
 
-    if (job_poll(&study->job) == JOB_RUNNING) { /* cancelled if the new request replaces all of it */
+    if (job_poll(&study->job) == JOB_RUNNING) { /* cancelled if the new request replaces all files of the job */
         bool is_superseded = true;
         for (int k = 0; k < NUM_PATHS; k++)
             is_superseded = is_superseded && (study->opening.paths[k] == NULL || study->next.paths[k] != NULL);
         if (is_superseded) job_cancel(&study->job);
         return LR_OK;
     }
-    return study->is_taken ? start_next(study) : LR_OK; /* otherwise it starts after the next poll */
+    return study->is_taken ? start_next(study) : LR_OK; /* otherwise the opening starts after the next poll */
 }
 
 lr_status study_open_file(struct study *study, const char *path)

@@ -15,7 +15,7 @@
 struct opened;
 
 /* Add and remove a reference. NULL is allowed. May be called on any thread. */
-struct opened *opened_hold(struct opened *opened); /* returns it */
+struct opened *opened_hold(struct opened *opened); /* returns `opened` */
 void opened_release(struct opened *opened);
 
 enum study_part { PART_SCANNER = 0, PART_DIAGNOSIS, PART_IMAGE, PART_MU, PART_SECOND, PART_DATA, NUM_PARTS };
@@ -73,8 +73,8 @@ lr_status study_open(struct study *study, const struct study_wish *wish);
  * not open; the message is in the report. The caller must open session files. */
 lr_status study_open_file(struct study *study, const char *path);
 
-/* study_poll, called once a frame, makes new content the open one and begins the next opening. It returns the state
- * of the last opening; report may be NULL. */
+/* study_poll, called once a frame, makes newly read content the open content, and begins the next opening. It returns
+ * the state of the last opening; report may be NULL. */
 enum job_state study_poll(struct study *study, struct job_report *report);
 
 /* True while an opening runs or waits. */
@@ -98,7 +98,7 @@ struct study_view study_take(const struct study *study);
 
 /* Adds a reference, so that another thread can use the view. */
 struct study_view study_view_hold(const struct study_view *view);
-void study_view_release(struct study_view *view); /* may be called on any thread; zero is allowed */
+void study_view_release(struct study_view *view); /* may be called on any thread; a struct of zeros is allowed */
 
 /* Results for the last scanner file, if this file could not be opened: the findings of the geometry doctor, and the
  * scanner as the file describes it. Returns NULL if the file could be opened. Both results are valid until the next

@@ -25,7 +25,7 @@ lr_status tube_check(const struct study_view *study, const struct tube_crystal c
  * of list mode. */
 enum tube_kernel {
     TUBE_LOR = 0, /* a LOR: probabilities of the family correspondence */
-    TUBE_TUBE,    /* a list-mode event with the kernels of that family, and time of flight if requested */
+    TUBE_TUBE,    /* from here on: a list-mode event with a kernel of list mode, and time of flight if requested */
     TUBE_LINE,
     TUBE_EXACT,
     TUBE_NUM_KERNELS
@@ -52,9 +52,9 @@ struct tube_profile {
                                  NULL = none */
 };
 
-/* The newest one is task_runner.result. */
+/* A result. task_runner.result points to the newest result. */
 struct tube_result {
-    struct tube_request request; /* actual R and N; backend is NULL */
+    struct tube_request request; /* the request, with R and N as they were used; backend is NULL */
     int64_t lor;
     bool has_mu;
     double ends_mm[2][3]; /* ends at the first and the second crystal */

@@ -534,7 +534,7 @@ struct voxel_gap voxel_gap_find(const struct voxel_result *result, const struct 
         if (window->lors[k] >= 0) return gap;
     if (row->count > 0) gap.better = lr_lors_primary(lors, row->lor[row->order[0]], point_mm);
 
-    /* Counts the row's LORs that end in the module, and those among them whose primary module it is. */
+    /* ends: number of the row's LORs that end in the module. primary: number of LORs whose primary module it is. */
     int64_t ends = 0, primary = 0;
     for (int64_t k = 0; k < row->count; k++) {
         const lr_lor lor = lr_lors_describe(lors, row->lor[k]);

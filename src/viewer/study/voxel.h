@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Voxel mode: a row of the matrix as pictures. On the faces of the primary modules, they show which LORs detect
+ * Voxel mode: a row of the matrix as pictures of the primary modules' faces. The pictures show which LORs detect
  * emissions from a point and from the voxel around it. */
 #ifndef LR_VIEWER_VOXEL_H
 #define LR_VIEWER_VOXEL_H
@@ -56,7 +56,7 @@ struct voxel_window {
 
 struct voxel_result {
     const struct study_view *study; /* the study of the request; lives as long as the result */
-    struct voxel_request request;   /* actual R, K and N for each axis; backend is NULL */
+    struct voxel_request request;   /* the request, with R, K and N as they were used; backend is NULL */
     int samples[3];
     lr_grid voxel;     /* grid of size 1: the voxel that contains the point */
     int64_t voxel_row; /* the voxel's row in the study's grid; -1: the point is outside, and a voxel of the same size
@@ -149,7 +149,7 @@ struct voxel_gap voxel_gap_find(const struct voxel_result *result, const struct 
 
 /* --- copies of matrix rows --- */
 
-/* A copy of a row; zero is an empty one. */
+/* A copy of a row; a struct of zeros is an empty one. */
 struct row_copy {
     struct lr_owned_row row;
     int64_t *order; /* owned [row.count]: indices in order of falling probability, ascending where it is equal; NULL
@@ -165,7 +165,7 @@ struct row_copier {
 };
 lr_status row_copier_take(void *copier, const lr_row *row);
 
-void row_copy_finish(struct row_copy *copy); /* zero is allowed */
+void row_copy_finish(struct row_copy *copy); /* a struct of zeros is allowed */
 
 /* --- windows of primary modules as one picture: a single window, or all of them in a grid --- */
 
@@ -187,7 +187,7 @@ struct sheet {
     double high; /* value at the end of the colour map; for differences, the value of both signs */
 };
 
-/* Draws the sheet again. Zero is an empty sheet; its owner destroys the texture. */
+/* Draws the sheet again. A struct of zeros is an empty sheet; its owner destroys the texture. */
 lr_status sheet_draw(struct sheet *sheet, struct gl_context *ctx, const struct voxel_result *result,
                      enum sheet_kind kind);
 
@@ -195,7 +195,7 @@ lr_status sheet_draw(struct sheet *sheet, struct gl_context *ctx, const struct v
  * none. */
 bool sheet_pixel(const struct sheet *sheet, const double at[2], int *window, int place[2]);
 
-/* Finds the point on the sheet of a pixel corner in a window, in the same coordinates. */
+/* Finds where the corner of a window's pixel lies on the sheet, in the coordinates of sheet_pixel. */
 void sheet_corners(const struct sheet *sheet, int window, const double place[2], double at[2]);
 
 #endif

@@ -309,7 +309,7 @@ static void show_panel(struct app *app)
         const double scale = fmin(picture_width / grid->size[0], most_height / grid->size[1]);
         const struct ui_image image = {.texture = tool->map, .size = {scale * grid->size[0], scale * grid->size[1]}};
         const struct ui_touch touch = ui_image("##LORmap", &image);
-        if (touch.is_over) { /* a click chooses a voxel in the same slice as the previous one */
+        if (touch.is_over) { /* the mouse is over the map; a click moves the chosen point within its slice */
             const int x = (int)fmin(fmax(touch.at[0] * grid->size[0], 0.0), grid->size[0] - 1.0);
             const int y = (int)fmin(fmax((1.0 - touch.at[1]) * grid->size[1], 0.0), grid->size[1] - 1.0);
             const int kernel = lr_direct_tables_map(result->tables)[y * grid->size[0] + x];

@@ -26,7 +26,7 @@ enum hand { HAND_CROSS = 0, HAND_ELLIPSOID, HAND_BOX, HAND_LINE };
 struct surveyed {
     struct survey survey;
     enum draw_image image;
-    int64_t change; /* of the image's values */
+    int64_t change; /* draw->changes of the image when the survey was begun */
 };
 
 struct measure_state {
@@ -44,7 +44,7 @@ struct measure_state {
     float profile[PROFILE_MOST]; /* values of the voxels along the line; NaN outside the image */
     int count;                   /* 0: the profile must be read again */
     enum draw_image image;       /* the image from which the profile was read */
-    int64_t change;              /* of this image's values */
+    int64_t change;              /* draw->changes of this image when the profile was read */
 };
 
 /* --- numbers --- */

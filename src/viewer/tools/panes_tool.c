@@ -22,7 +22,7 @@ struct panes_state {
     double window[2];    /* lowest and highest value shown when the button was pressed */
     double offset_mm[3]; /* app->pane_offset_mm when the button was pressed */
     bool has_moved;      /* the mouse has moved since the button was pressed */
-    double pressed_s;    /* time of the last press; two in a short time enlarge the pane */
+    double pressed_s;    /* time of the last press; two presses in a short time enlarge the pane */
 };
 
 static const double zoom_most = 64.0, zoom_step = 1.1;

@@ -12,7 +12,7 @@
 
 struct voxel_state {
     struct voxel *voxel;
-    struct voxel_request request; /* settings made by a person; a change of them needs a new request */
+    struct voxel_request request; /* settings made by a person; a change of these settings needs a new request */
     int backend;                  /* index in voxel_backends */
     bool is_asked;                /* a result has been requested for the open scanner */
     struct job_report report;     /* report of this frame; it is kept, because another poll would replace the result */
@@ -227,7 +227,7 @@ static void show_sheet(struct app *app, int k)
     snprintf(label, sizeof(label), "##sheet %d", k);
     const struct ui_touch touch = ui_image(label, &image);
 
-    /* Lines separate the crystals of a single window, if they do not cover too much of it. */
+    /* Lines separate the crystals of a single window, if the lines do not cover too much of the window. */
     for (int axis = 0; axis < 2 && sheet->num_windows == 1 && rays * scale >= 5.0; axis++) {
         for (int n = 0; n <= sheet->tile[axis]; n += rays) {
             double from[2] = {0.0, 0.0}, to[2] = {sheet->tile[0], sheet->tile[1]}, a[2], b[2];

@@ -102,8 +102,8 @@ bool lr_columns_ends_loops(const struct lr_columns *columns);
  * errors: LR_USAGE, logged, if a loop was ended. */
 lr_status lr_columns_check_loops(const struct lr_columns *columns);
 
-/* Does the same check, but for each list of pairs only after its first projection. The number of loop rounds depends on
- * the scanner, the grid and the list, but not on the values. */
+/* Like lr_columns_check_loops, but checks each list of pairs only after its first projection. The number of loop rounds
+ * depends on the scanner, the grid and the list, but not on the values. */
 lr_status lr_columns_check_pairs(struct lr_columns *columns, const lr_selection *list, bool is_back);
 
 /* Functions of struct lr_method. */

@@ -60,8 +60,8 @@ struct module_pair {
  * shaders/correspondence/pairs/pairs.glsl. */
 static const double largest_part = 0.03;
 
-/* The least height, mm, of every part of a module over the point, measured from the plane of the other module. If it is
- * less, the program is built with HORIZON. */
+/* The least height, mm, of every part of a module over the point, measured from the plane of the other module. If a
+ * part is lower, the program is built with HORIZON. */
 static const double least_rise_mm = 1e-3;
 
 /* Finds the smallest and the largest height of the grid's box over a module's plane, mm. */

@@ -194,7 +194,7 @@ struct entry {
 _Static_assert(sizeof(struct entry) == 16, "uvec4");
 
 /* A list has a head of HEAD_BYTES with the number of elements, and room for ROOM elements per crystal of the primary.
- * This is usually enough: a crystal has more elements only if the opposite crystals are much smaller. */
+ * This room is usually enough: a crystal has more elements only if the opposite crystals are much smaller. */
 enum { HEAD_BYTES = 16, ROOM = 12, MOST_ENTRIES = 1 << 24 };
 
 /* The room of the list with penetration, in elements per line. A line crosses a few crystals at each end, and has an

@@ -123,7 +123,7 @@ static lr_status take_rows(struct listing *listing, const int range[2], const st
                                          .begins = points[0] <= row * per_row,
                                          .ends = points[1] >= (row + 1) * per_row};
         listing->num_elements += part.count;
-        /* These elements are only a part of the batch. They are copied, because the next part will overwrite the
+        /* The elements of a part of the batch are copied, because the next part will overwrite the
          * receiver's memory. */
         const struct lr_packed_element *copied = rows != NULL && !is_batch ? rows->elements + start[0] : NULL;
         LR_TRY(rows != NULL ? lr_deliverer_add(deliverer, &part, copied)
