@@ -36,7 +36,7 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass
     vec4 mu_origin_mm;
     vec4 mu_per_mm;
     float detection_depth_mm;
-    int last_rounds; // rounds of the last loop, with LIMITED_LOOPS
+    int last_rounds; // with LIMITED_LOOPS: rounds of the test loop at the end (common/loops.glsl)
 };
 
 #ifdef LIMITED_LOOPS

@@ -149,7 +149,7 @@ static lr_status draw_voxels(struct demo *demo, struct picture_sheet *sheet, str
         lr_grid_voxel_centre(&demo->setup.grid, index[0] + size[0] * (index[1] + size[1] * index[2]), at);
         lr_status status = bitmap_take_brightest(&setups[0], at, &bitmaps[0]);
         if (status == LR_OK) status = bitmap_take(&setups[1], at, bitmaps[0].module, &bitmaps[1]);
-        const double high = bitmaps[0].highest; /* largest weight, used for both pictures */
+        const double high = bitmaps[0].highest; /* the top of the scale of both pictures of weights */
         for (int k = 0; status == LR_OK && k < 3; k++) {
             static const char *const names[] = {"colour", "weight", "weight_absorbed"};
             const struct bitmap *bitmap = &bitmaps[k / 2];

@@ -55,7 +55,8 @@ static lr_status run_lut(struct cli_args *args)
     json_number(&json, "support", info->support);
     json_numbers(&json, "sigma_mm", info->sigma_mm, 3);
 
-    /* The model's widths at the distance of each identifier; measured profiles have no widths. */
+    /* Radial FWHM of the resolution model at the smallest distance from the axis that each identifier stands for.
+     * Measured profiles have no widths. */
     const lr_resolution *resolution = &setup.kernel.resolution;
     const int count = resolution->model == LR_RADIAL_MEASURED ? 0 : info->num_identifiers;
     double *widths_mm = calloc((size_t)count + 1, sizeof(*widths_mm));

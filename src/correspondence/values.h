@@ -44,7 +44,7 @@ enum { LR_FIXED_BYTES = 8, LR_FIXED_STEP = 8 };
 /* Returns how many sums fit into the memory of `floats` floats, but at least 1. */
 int64_t lr_fixed_most(int64_t floats);
 
-/* Creates sums of zero. errors: LR_FAILED; *fixed is then empty. */
+/* Creates `count` sums, all of them zero. errors: LR_FAILED; *fixed is then empty. */
 lr_status lr_fixed_init(struct lr_fixed *fixed, struct gl_context *ctx, int64_t count, int exponent);
 void lr_fixed_finish(struct lr_fixed *fixed);
 

@@ -52,11 +52,11 @@ typedef struct lr_rows_share {
 } lr_rows_share;
 
 /* The range of a part, range[0] <= n < range[1]. For voxels, n counts the rows of the choice. For LORs, n counts the
- * entries of the selection's list of LORs or of module pairs, or of the list of all pairs if the selection has no list.
+ * entries of a list: the LORs or the module pairs that choice.part lists, or else all module pairs.
  * Parts are consecutive, have at least one row each, and take about the same work. The work of a voxel's row is
  * estimated from the number of LORs through a few points of the grid. The work of a LOR's row is estimated from the
  * length of its line in the grid. No times are measured, so that parts are the same in every run and for every backend.
- * errors: LR_USAGE for a number out of range, and more parts than rows, LORs or pairs; LR_FAILED, no memory. */
+ * errors: LR_USAGE if the number is out of range, or if there are more parts than entries; LR_FAILED, no memory. */
 LR_API lr_status lr_rows_share_range(const lr_lors *lors, const lr_grid *grid, const lr_rows_share *share,
                                      int64_t range[2]);
 

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 enum {
-    SIDE = 440,                   /* edge of a view without its axes */
+    SIDE = 440,                   /* side length of a view without its axes */
     VIEW = 520,                   /* distance between the left edges of the two views */
     MARGIN = 24,                  /* margin around the page */
     WIDTH = 2 * VIEW + MARGIN,    /* width of the page */

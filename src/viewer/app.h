@@ -147,7 +147,7 @@ struct app {
     struct app_message messages[APP_MESSAGES];
     int num_messages; /* number of all messages so far; only the last APP_MESSAGES are kept */
     bool wants_quit;
-    double start_s, first_frame_s; /* time of the start on base/clock.h; seconds from the start to the first frame */
+    double start_s, first_frame_s; /* time of the start, by base/clock.h; seconds from the start to the first frame */
     double now_s, frame_s;         /* time on base/clock.h; smoothed duration of a frame */
     double longest_frame_s;        /* longest duration of a frame since a script last read this value */
     int64_t num_frames;

@@ -188,7 +188,7 @@ static lr_status raster_blank(void *self, const lr_selection *part, lr_vector *v
     return gl_context_leave(raster->ctx, status);
 }
 
-/* Lists the passes that have run, with one entry for each step. */
+/* Lists the steps (enum kind) that have run, with the device time of each. */
 static int raster_device_passes(void *self, lr_device_pass *passes)
 {
     struct raster *raster = self;

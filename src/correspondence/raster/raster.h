@@ -113,7 +113,8 @@ struct lr_gather {
     struct gl_stopwatch *gathers, *reductions; /* owned by the caller; NULL = not measured */
 };
 
-/* Prepares back-projections. num_voxels: number of rows of later requests. After an error *gather is empty. */
+/* Prepares back-projections. num_voxels: number of voxels that each later back-projection covers. After an
+ * error *gather is empty. */
 lr_status lr_gather_init(struct lr_gather *gather, struct lr_scene *scene, const struct lr_plan *plan,
                          int64_t num_voxels);
 void lr_gather_finish(struct lr_gather *gather);

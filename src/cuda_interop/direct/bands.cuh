@@ -125,8 +125,8 @@ __device__ inline band_slab band_slab_of(const lr_cuda_bands &pass, const band_b
     return {first, is_in_grid ? end : first, (warp.pair == 0 ? list.z : list.w) - warp.side, 0};
 }
 
-/* Computes the products of a slab, step by step. numbers: numbers of the slab. after: the step that probably follows
- * the slab's last step. It is used only if the weights are for the target's kernel, where looking ahead saves time. */
+/* Computes the products of a slab, step by step. numbers: source values of the slab. after: the step that probably
+ * follows the slab's last step. It is used only with weights of the target's kernel, for which looking ahead saves time. */
 template <band_kernels Kernels, class Products>
 __device__ inline void gather_band(const lr_cuda_bands &pass, const band_slab &slab, const uint16_t *numbers, int after,
                                    Products &products)

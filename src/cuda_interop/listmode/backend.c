@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- exact elements: tables of the scanner for their passes, on the host and on the device --- */
+/* --- tables of the scanner that the passes of exact elements need, on the host and on the device --- */
 
 _Static_assert(sizeof(lr_cuda_list_module) == sizeof(struct lr_listmode_module), "one layout");
 

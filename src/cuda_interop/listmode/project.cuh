@@ -25,7 +25,7 @@ struct list_block {
     {
     }
 
-    /* Returns the count of the slab's numbers, including margins. */
+    /* Returns how many floats the slices of the job take, with their margins. */
     __host__ __device__ int cells() const { return (int)lr_cuda_list_cells(&frame, job.slices[1] - job.slices[0]); }
     __host__ __device__ float *numbers(const lr_cuda_list_pass &pass) const
     {

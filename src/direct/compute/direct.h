@@ -75,7 +75,8 @@ struct lr_direct_change {
  * The functions make the context current themselves when they need it, which is not in every update. */
 struct lr_direct_functions {
     const char *name;
-    /* Finds the margins, which are the reach of the kernels: quads, columns along x and along y. */
+    /* Finds the margins that the reach of the kernels requires. margin[0] is in quads; margin[1] and margin[2] are in
+     * columns, along x and y. */
     void (*margins)(const struct lr_direct_shape *shape, int margin[3]);
     /* Creates the state `self` of the functions. The context is current. errors: NULL, logged. */
     void *(*create)(struct lr_direct_compute *compute);

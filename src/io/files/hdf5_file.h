@@ -76,7 +76,7 @@ struct lr_hdf5_placed {
 
 enum { lr_hdf5_chunk = 1 << 15 /* numbers in a compressed chunk */ };
 
-/* Functions of the plugin. Each returns false, or a negative object, if HDF5 refuses. Numbers in files are
+/* Functions of the plugin. Each returns false, or a negative identifier, if HDF5 refuses. Numbers in files are
  * little-endian. */
 struct lr_hdf5_fns {
     /* Opens and closes out->file, which a driver writes to out->output. If closing fails, out->why gets the reason. */

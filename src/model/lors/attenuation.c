@@ -37,7 +37,7 @@ static inline int clamp(int value, int low, int high)
     return value < low ? low : value > high ? high : value;
 }
 
-/* The coordinate of a line along one of the two axes other than its steepest axis. */
+/* Start and direction of a line along one axis that is not its steepest. */
 struct flat_axis {
     double from, along, inverse; /* 1 / along, or 0 if along is 0 */
     int64_t stride;

@@ -13,7 +13,7 @@
 /* A position in a stream. */
 struct lr_random {
     uint64_t seed, element;
-    uint32_t draw; /* number of the draw for the element */
+    uint32_t draw; /* how many draws of this element came before */
     lr_random_stream stream;
 };
 

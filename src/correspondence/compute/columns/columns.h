@@ -94,8 +94,8 @@ struct lr_columns {
 void *lr_columns_create(const struct lr_method_params *params);
 void lr_columns_destroy(void *columns); /* NULL is allowed */
 
-/* Returns true if the device ends long loops early, like software renderers, and in tests that need equally small
- * batches. */
+/* Returns true if the device ends long loops early, as software renderers do. Also returns true in tests that need
+ * batches as small as on such a device. */
 bool lr_columns_ends_loops(const struct lr_columns *columns);
 
 /* Checks that the device has ended no loop too early. Waits for the passes only on devices that end loops early.

@@ -186,8 +186,9 @@ lr_status lr_window_open(struct lr_window *window, const lr_vector *data, bool i
 
 /* --- passes --- */
 
-/* One dispatch. It has the numbers of workgroups and of the first workgroups. For a back-projection, it also has the
- * range of each voxel's sample points, across the columns, that are visited. */
+/* One dispatch: how many workgroups it has along each axis, and the index of the first one along the first two axes. A
+ * back-projection visits only the sample points first_point .. end_point - 1 of each voxel, counted across the
+ * columns. */
 struct step {
     int groups[3], first[2];
     int first_point, end_point;

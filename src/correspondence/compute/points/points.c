@@ -204,7 +204,7 @@ enum { ROOM_PER_LINE = 12 };
 /* State of a call of lr_points_read_rows. */
 struct listing {
     struct lr_points *points;
-    struct lr_plan *plan; /* its batches have as many images as the list probably has room for */
+    struct lr_plan *plan; /* its batches have so many images that their elements probably fit into the list */
     double factor;        /* 1 / points per row */
     int num_images;
     struct gl_buffer *list;
