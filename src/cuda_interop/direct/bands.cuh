@@ -126,7 +126,7 @@ __device__ inline band_slab band_slab_of(const lr_cuda_bands &pass, const band_b
 }
 
 /* Computes the products of a slab, step by step. numbers: source values of the slab. after: the step that probably
- * follows the last step of the slab. It is used only with weights of the kernel of the target, where this saves time. */
+ * follows the last step of the slab. It is used only with weights of the target kernel, where this saves time. */
 template <band_kernels Kernels, class Products>
 __device__ inline void gather_band(const lr_cuda_bands &pass, const band_slab &slab, const uint16_t *numbers, int after,
                                    Products &products)
