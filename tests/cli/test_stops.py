@@ -121,9 +121,9 @@ class DataSignals(Signals):
                    work_s=DRAWING_S["compute"])
 
     def test_events(self):
-        self.good(f"simulate {self.on_ring} --phantom spheres --grid 6,5,3 --voxel-mm 3,3,4 --counts 2000000",
+        self.good(f"simulate {self.on_ring} --phantom spheres --grid 6,5,3 --voxel-mm 3,3,4 --counts 5000000",
                   "-o y.petsird")
-        self.check("events convert y.petsird z.tsv", work_s=0.5)
+        self.check("events convert y.petsird z.tsv", work_s=0.4)
 
     def test_direct(self):
         self.image("x.nii", size=(96, 96, 48), values=[1.0] * (96 * 96 * 48), voxel_mm=(4, 4, 4))
