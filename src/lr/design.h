@@ -17,7 +17,7 @@ extern "C" {
  * are left out. All other faces count in full, even if modules hide each other. */
 LR_API double lr_scanner_coverage(const lr_scanner *scanner, const double point_mm[3]);
 
-/* What a scanner has of crystals. */
+/* Figures of the crystals of a scanner. */
 typedef struct lr_scanner_figures {
     int num_layers;            /* most layers of a block; 1 = none has layers */
     double inner_radius_mm;    /* distance from the z axis to the nearest point of a front face */
@@ -28,6 +28,7 @@ typedef struct lr_scanner_figures {
     double stopped;
 } lr_scanner_figures;
 
+/* Returns the figures of a valid scanner. */
 LR_API lr_scanner_figures lr_scanner_measure(const lr_scanner *scanner);
 
 /* Profiles of a sensitivity image. Axial: profile[z], [size along z], is the mean over the voxels of slice z within one

@@ -62,7 +62,7 @@ static bool is_taken(void)
     lr_operator *op = strcmp(laws->backend, "native") == 0 ? lr_operator_create(&params) : NULL;
     if (op == NULL && strcmp(laws->backend, "native") == 0) {
         print_message("skipped: %s: %s\n", bench.fixture.name, log->error);
-        assert_error(log, LR_USAGE, "use backend compute, or cpu");
+        assert_error(log, LR_USAGE, "use backend cpu, or compute on a graphics processor");
         assert_string_equal(bench.fixture.name, "tilted");
         return false;
     }

@@ -115,9 +115,10 @@ lr_status lr_native_scene_init(struct lr_native_scene *scene, const struct lr_ba
                         odd);
     }
     if (lr_modules_may_hide(scanner)) {
-        return lr_error(params->log, LR_USAGE,
-                        "backend native needs a scanner none of whose modules can hide another, "
-                        "and here one stands behind another's plane: use backend compute, or cpu");
+        return lr_error(
+            params->log, LR_USAGE,
+            "backend native needs a scanner none of whose modules can hide another, "
+            "and here one stands behind another's plane: use backend cpu, or compute on a graphics processor");
     }
     *scene = (struct lr_native_scene){.params = *params, .axis = lr_lors_axial_axis(lors)};
     scene->across[0] = scene->axis == 0 ? 1 : 0;
