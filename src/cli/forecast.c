@@ -46,7 +46,7 @@ static const char *size_in_words(char text[32], double bytes)
 /* The work and the disk space that a forecast expects. */
 struct total {
     double elements, rows, memory_bytes, disk_bytes, free_bytes;
-    bool projects;       /* the work is projections, and not rows */
+    double projections;  /* number of projections of all LORs; 0 if the work is rows */
     double matrix_bytes; /* memory of the matrix that projections keep; 0 = none */
 };
 
@@ -70,7 +70,7 @@ static void announce(const struct setup *setup, const char *output, const struct
         json_number(&json, "disk_bytes", total->disk_bytes);
         json_number(&json, "free_bytes", total->free_bytes);
         json_number(&json, "memory_bytes", total->memory_bytes);
-        if (total->projects) json_number(&json, "matrix_bytes", total->matrix_bytes);
+        if (total->projections > 0) json_number(&json, "matrix_bytes", total->matrix_bytes);
         json_close(&json, '}');
         common_json_end(&json);
         return;
@@ -86,8 +86,8 @@ static void announce(const struct setup *setup, const char *output, const struct
         snprintf(kept, sizeof(kept), "; the matrix is kept, in %s of it", size_in_words(needed, total->matrix_bytes));
     report_info(setup->report, "this takes about %s%s%s%s of memory%s", what, disk, disk[0] != '\0' ? "and " : "",
                 size_in_words(memory, total->memory_bytes),
-                total->projects && kept[0] == '\0' ? "; the matrix is not kept, but computed in each projection"
-                                                   : kept);
+                total->projections > 1 && kept[0] == '\0' ? "; the matrix is not kept, but computed in each projection"
+                                                          : kept);
 }
 
 lr_status forecast_projections(struct setup *setup, const struct forecast_projections *work, bool *goes_on)
@@ -118,7 +118,7 @@ lr_status forecast_projections(struct setup *setup, const struct forecast_projec
     if (!is_announced(setup, &total)) return LR_OK;
     CLI_TRY(lr_operator_forecast_projections(setup->op, work->projections, setup->store, &forecast));
     total.memory_bytes = forecast.memory_bytes + work->array_bytes + (double)common_peak_memory();
-    total.projects = true;
+    total.projections = work->projections;
     total.matrix_bytes = forecast.matrix_bytes;
     announce(setup, work->output, &total);
     return LR_OK;

@@ -13,6 +13,6 @@ set(cuda_calls
     cudaGraphicsGLRegisterImage cudaGraphicsMapResources cudaGraphicsResourceGetMappedPointer
     cudaGraphicsSubResourceGetMappedArray cudaGraphicsUnmapResources
     cudaGraphicsUnregisterResource cudaHostRegister cudaHostUnregister cudaLaunchKernel cudaLaunchKernelExC cudaMalloc cudaMallocHost
-    cudaMemGetInfo cudaMemcpy cudaMemcpyAsync cudaMemsetAsync
+    cudaMemGetInfo cudaMemcpy cudaMemcpy3DAsync cudaMemcpyAsync cudaMemsetAsync
     cudaOccupancyMaxActiveBlocksPerMultiprocessor cudaPointerGetAttributes cudaSetDevice cudaStreamCreateWithFlags
     cudaStreamDestroy cudaStreamSynchronize cudaStreamWaitEvent)
