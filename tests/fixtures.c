@@ -33,6 +33,7 @@ void destroy_kept_since(int number)
 
 int destroy_kept(void **state)
 {
+    (void)state;
     destroy_kept_since(0);
     return 0;
 }
@@ -337,6 +338,7 @@ lr_lor_source source_of_values(const float *values)
 
 static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
 {
+    (void)user;
     for (int64_t k = 0; k < span->count; k++) {
         const int64_t lor = span->numbers != NULL ? span->numbers[k] : span->first + k;
         values[k] = lor % 5 == 0 ? 0.0f : 0.25f + (float)(lor % 7);

@@ -48,6 +48,7 @@ static lr_status back(const struct fake *fake, const lr_vector *values, lr_vecto
 
 static lr_status project(void *self, bool is_forward, const lr_selection *part, const lr_vector *in, lr_vector *out)
 {
+    (void)part;
     return (is_forward ? forward : back)(self, in, out);
 }
 
