@@ -148,7 +148,7 @@ const struct cli_verb verb_backproject = {
 
 const struct cli_verb verb_sensitivity = {
     .name = "sensitivity",
-    .summary = "Writes each voxel's probability of being detected at all, A^T 1.",
+    .summary = "Writes the probability that both photons of an emission in a voxel meet crystals, A^T 1.",
     .example = "loraster sensitivity --scanner ge-explore-vista-dr --grid 96,96,8 "
                "--voxel-mm 0.45 -o sensitivity.nii.gz",
     .outputs = {{"-o", common_image_endings}},

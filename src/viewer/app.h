@@ -105,8 +105,8 @@ struct app {
     bool is_pictured;                          /* a script step needs this frame drawn, even if it is not visible */
     bool saves_view;                           /* a picture of this frame is requested */
     char watched[COMMAND_WORDS][COMMAND_TEXT]; /* values that the step `stay` printed last */
-    int64_t asked_frame;                       /* the frame in which a script has last asked for a value */
-    char saved_path[1024];                     /* path of the last picture or session */
+    int64_t asked_frame;   /* frame of the last step that read what is shown; -1 if others followed */
+    char saved_path[1024]; /* path of the last picture or session */
 
     /* the displayed state */
     double area_at[2], area_size[2]; /* pixels from the upper left: the area that panels leave free */

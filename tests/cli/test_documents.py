@@ -11,7 +11,9 @@ from program import HANG_S, ProgramTest, main, read_nifti, ring_of
 GUIDE = "docs/guide/"
 # Sizes that a test has no time for, and what stands in for them.
 SMALLER = {"144,144,48": "40,40,8", "40,40,8 --voxel-mm 4": "20,20,4 --voxel-mm 8", "32,32,8": "12,12,4", "32,32,16":
-           "16,16,8", "41,41,17": "21,21,9", "16,16,16 --voxel-mm 3": "6,6,6 --voxel-mm 8",
+           "16,16,8", "40,40,24 --voxel-mm 2": "20,20,12 --voxel-mm 4", "40,40,24 \\\n    --voxel-mm 2":
+           "20,20,12 --voxel-mm 4", "--like panels/truth.nii.gz": "--grid 20,20,12 --voxel-mm 4",
+           "41,41,17": "21,21,9", "16,16,16 --voxel-mm 3": "6,6,6 --voxel-mm 8",
            "12,12,12 --voxel-mm 6": "4,4,4 --voxel-mm 18",
            "1,1,2.2": "2,2,4.4", "--rays 8": "--rays 2", "1,2,4,8,16": "1,2", "(8, 32, 32)": "(4, 12, 12)",
            "--like mouse/truth.nii.gz": "--grid 16,16,4 --voxel-mm 1.8,1.8,4.8 --samples 1",

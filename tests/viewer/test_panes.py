@@ -142,6 +142,12 @@ class Measures(Places):
         for bad in ("region box 1 2 3", "region threshold", "region off 1", "region ball 0 0 0 1 1 1"):
             self.view([*self.ready, bad], code=3)
 
+    def test_a_step_sees_what_the_one_before_has_done(self):
+        pairs, _ = self.view([*self.ready, "region threshold 1e9", "print region.voxels", "region threshold -1",
+                              "print region.voxels", "line -3 0 0 3 0 0", "export line l.csv"])
+        self.assertEqual([text for _, text in pairs], ["0", str(self.array.size)])
+        self.assertTrue((self.folder / "l.csv").exists())
+
     def test_a_region_is_drawn(self):
         """A drag from its middle to its rim; what is tinted are its voxels."""
         panes = self.panes("tool measure")

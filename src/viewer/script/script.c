@@ -186,6 +186,10 @@ lr_status script_run(struct script *script, struct app *app)
     while (script->next < script->num_steps && !app->wants_quit) {
         const struct step *step = &script->steps[script->next];
         bool is_waiting = false;
+        if (step->command->looks && script->call == 0 && app->asked_frame != app->num_frames) {
+            script->call++; /* the next frame shows what earlier steps have changed */
+            return LR_OK;
+        }
         const lr_status status = step->command->act != NULL
                                      ? step->command->act(app, &step->words)
                                      : step->command->run(app, &step->words, script->call++, &is_waiting);
@@ -194,6 +198,7 @@ lr_status script_run(struct script *script, struct app *app)
                             step->words.words[0]);
         }
         if (is_waiting) return LR_OK;
+        app->asked_frame = step->command->looks ? app->num_frames : -1;
         script->next++;
         script->call = 0;
     }

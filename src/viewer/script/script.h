@@ -29,6 +29,7 @@ struct command {
     /* Sets *is_waiting if the step is not complete. The step is then called again before the next frame. call:
      * number of earlier calls. */
     lr_status (*run)(struct app *app, const struct command_words *words, int call, bool *is_waiting);
+    bool looks; /* reads what is shown: the step waits for a frame if an earlier step may have changed something */
 };
 
 /* A value for `print` and `expect`. */

@@ -247,16 +247,12 @@ static lr_status find_value(struct app *app, const char *name, struct command_va
     return LR_OK;
 }
 
-/* Prints a value, or compares it with the expected one. A step waits one frame before it reads a value. If an earlier
- * step has already read a value in this frame, the value is read at once. */
-static lr_status run_value(struct app *app, const struct command_words *words, int call, bool *is_waiting)
+/* Prints a value, or compares it with the expected one. */
+static lr_status act_value(struct app *app, const struct command_words *words)
 {
     char text[COMMAND_TEXT];
     struct command_value value = {0};
     double wanted, tolerance = 0.0;
-    *is_waiting = call < 1 && app->asked_frame != app->num_frames;
-    if (*is_waiting) return LR_OK;
-    app->asked_frame = app->num_frames;
     LR_TRY(find_value(app, words->words[1], &value, text));
     if (strcmp(words->words[0], "print") == 0) {
         printf("%s %s\n", words->words[1], text);
@@ -375,8 +371,8 @@ static const struct command commands[] = {
     {"key", "NAME [shift|control]", 1, 2, .run = run_input},
     {"type", "TEXT", 1, 1, .run = run_type},
     {"screenshot", "FILE.png", 1, 1, .run = run_frames},
-    {"print", "VALUE", 1, 1, .run = run_value},
-    {"expect", "VALUE NUMBER|TEXT [TOLERANCE]", 2, 3, .run = run_value},
+    {"print", "VALUE", 1, 1, .act = act_value, .looks = true},
+    {"expect", "VALUE NUMBER|TEXT [TOLERANCE]", 2, 3, .act = act_value, .looks = true},
     {"stay", "[VALUE...]", 0, COMMAND_WORDS - 1, .run = run_stay},
     {"quit", "", 0, 0, .act = act_alone},
     {0},

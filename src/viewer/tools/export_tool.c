@@ -263,7 +263,7 @@ static lr_status act_turn(struct app *app, const struct command_words *words)
 }
 
 static const struct command commands[] = {
-    {"export", "sagittal|coronal|transaxial|line FILE.png|FILE.csv", 2, 2, .act = act_export},
+    {"export", "sagittal|coronal|transaxial|line FILE.png|FILE.csv", 2, 2, .act = act_export, .looks = true},
     {"turn", "PREFIX COUNT", 2, 2, .act = act_turn},
     {0},
 };
