@@ -176,7 +176,7 @@ static int take_option(struct cli_args *args, char *const *argv)
                 meant = ours;
         }
         if (name[0] == '-' && isalpha((unsigned char)name[1]) && name[2] == '\0') {
-            /* Of the long options that begin with the letter, the first two are suggested. */
+            /* Suggests the first two long options that begin with the letter. */
             char list[96] = "";
             int found = 0;
             for (int n = 0; found < 2 && (option = args_option(args->verb, n)) != NULL; n++) {

@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <lr/design.h>
 #include <lr/vector.h>
 #include <math.h>
 #include <stdio.h>
@@ -523,16 +524,9 @@ static void note_odd_grid(const struct setup *setup)
 {
     const lr_grid *grid = &setup->grid;
     const lr_scanner *scanner = setup->scanner;
-    double ends_mm[2] = {HUGE_VAL, -HUGE_VAL}, covered = 1, widths_mm[3];
-    for (int m = 0; scanner != NULL && m < scanner->num_modules; m++) {
-        const lr_module *module = &scanner->modules[m];
-        const double half = 0.5 * (fabs(module->u[2]) * module->crystals[0] * module->pitch_mm[0] +
-                                   fabs(module->v[2]) * module->crystals[1] * module->pitch_mm[1]);
-        ends_mm[0] = fmin(ends_mm[0], module->centre_mm[2] - half);
-        ends_mm[1] = fmax(ends_mm[1], module->centre_mm[2] + half);
-    }
+    double covered = 1, widths_mm[3];
     for (int k = 0; k < 3; k++) widths_mm[k] = grid->size[k] * grid->voxel_mm[k];
-    const double length_mm = ends_mm[1] - ends_mm[0];
+    const double length_mm = scanner != NULL ? lr_scanner_measure(scanner).axial_mm : 0;
     if (scanner != NULL && widths_mm[0] < 0.6 * widths_mm[1] && widths_mm[0] < 1.2 * length_mm &&
         widths_mm[2] > 1.5 * length_mm && widths_mm[2] > 0.6 * widths_mm[1]) {
         report_info(setup->report,

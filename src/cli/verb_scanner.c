@@ -222,10 +222,10 @@ static void print_findings(const struct check *check, const char *name)
         snprintf(text, 2048, "%s: %s%s%s", lr_finding_kind_name(finding->kind), finding->sentence,
                  has_remedy ? "; " : "", finding->remedy);
 
-        if (diagnosis->findings[k].severity == LR_SUSPECT)
-            finding->kind == LR_FINDING_REFUSED
-                ? report_warn(report, "refused by every other verb: %s", finding->sentence)
-                : report_warn(report, "suspect %s", text);
+        if (finding->kind == LR_FINDING_REFUSED)
+            report_warn(report, "refused by every other verb: %s", finding->sentence);
+        else if (diagnosis->findings[k].severity == LR_SUSPECT)
+            report_warn(report, "suspect %s", text);
         else if (good)
             printf("note %s\n", text);
         else

@@ -65,7 +65,6 @@ LR_KERNEL int64_t lr_cuda_list_cells(const lr_cuda_list_frame *frame, int64_t sl
  * square); for a table, they are in mm^2. */
 typedef struct lr_cuda_list_tube {
     double reach_mm;    /* largest distance with a share */
-    float unit;         /* factor from mm^2 to scaled squares of a Gaussian */
     float half;         /* the square of half the width, beyond which the value is constant */
     float rim, fall;    /* shares fall as rim - fall * square, between 1 and 0 */
     const float *table; /* [last + 2] over the distance; NULL = Gaussian */
