@@ -376,7 +376,7 @@ const struct cli_option common_scanner_options[] = {
 };
 
 const struct cli_option common_grid_options[] = {
-    {"--grid", "NX,NY,NZ", "number of voxels", NULL},
+    {"--grid", "NX,NY,NZ", "number of voxels", CLI_SUCH_AS("6")},
     {"--voxel-mm", "DX,DY,DZ", "edges of a voxel in mm; one number for a cube", NULL},
     {"--origin-mm", "X,Y,Z", "centre of the first voxel; default: grid centred", NULL},
     {"--like", "IMAGE", "the grid of this image instead", NULL},
@@ -388,7 +388,7 @@ const char *const common_mu_units[] = {"auto", "1/mm", "1/cm", "hu", NULL};
 const struct cli_option common_operator_options[] = {
     {"--backend", "NAME", "cpu, raster, compute, native, or cuda of list mode; default auto: the fastest",
      CLI_WORDS("auto", "cpu", "raster", "compute", "native", "cuda")},
-    {"--device", "N", "which usable device of loraster info; default 0", NULL},
+    {COMMON_DEVICE_OPTION},
     {"--mode", "NAME", "sampled (lines), exact (solid angles); default auto: exact if it can",
      CLI_WORDS("auto", "sampled", "exact")},
     {"--rays", "R", "sampled: R x R lines over each crystal face; default 4", NULL},

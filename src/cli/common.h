@@ -30,7 +30,7 @@ enum mu_way { MU_LINES, MU_FACTORS };
 extern const char *const common_mu_ways[];
 
 #define LOR_FACTORS_MU_AS(usual)                                                                                       \
-    "--mu-as", "HOW", "--mu along lines, or as factors (one per LOR); default " usual, common_mu_ways
+    "--mu-as", "HOW", "--mu along lines, or as factors (one per LOR); default " usual, CLI_WORDS_OF(common_mu_ways)
 
 /* Reads --mu-as; the default is `usual`. It is an error if --mu-as is given without --mu, or if --mu-steps is given
  * with factors. */
@@ -53,6 +53,9 @@ extern const struct cli_option common_operator_options[];
 #define COMMON_SCANNER_GROUP "scanner", common_scanner_options
 #define COMMON_GRID_GROUP "grid", common_grid_options
 #define COMMON_OPERATOR_GROUP "matrix", common_operator_options
+#define COMMON_DEVICE_NUMBER CLI_SUCH_AS("0 (loraster info lists them)")
+#define COMMON_DEVICE_OPTION "--device", "N", "which usable device of loraster info; default 0", COMMON_DEVICE_NUMBER
+
 /* An option of the verbs that read list mode. */
 #define COMMON_UNTIL_DAMAGE "--events-until-damage"
 #define COMMON_UNTIL_DAMAGE_OPTION                                                                                     \
@@ -115,7 +118,7 @@ void setup_json(const struct setup *setup, struct json *json);
 extern const char *const common_mu_units[];
 #define COMMON_MU_UNIT_OPTION                                                                                          \
     "--mu-unit", "UNIT", "of the map: 1/mm, 1/cm or hu (CT); default: 1/mm or 1/cm by its largest value",              \
-        common_mu_units
+        CLI_WORDS_OF(common_mu_units)
 
 /* Names of list mode's variants 1 and up; the default, variant 0, has no name. NULL at the end. */
 extern const char *const common_listmode_variants[];

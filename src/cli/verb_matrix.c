@@ -560,7 +560,7 @@ static const struct cli_option row_options[] = {
 
 static const struct cli_option output_options[] = {
     {"-o", "FILE", "file to write (.h5, .npz, .mtx, .tsv, .hpm of STIR)", NULL},
-    {"--format", "NAME", "hdf5, npz, mtx, stir or tsv; default by the name's ending, else tsv", formats},
+    {"--format", "NAME", "hdf5, npz, mtx, stir or tsv; default by the name's ending, else tsv", CLI_WORDS_OF(formats)},
     {"--compress", "LEVEL", "of HDF5, 1 to 9; default 0, none, which is far faster", NULL},
     {FORECAST_DRY_RUN},
     {"--resume", NULL, "go on with what a stopped run left (not tsv, stir)", NULL},
