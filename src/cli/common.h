@@ -29,12 +29,11 @@ enum mu_way { MU_LINES, MU_FACTORS };
 /* Names of the two uses, which are also the words of --mu-as. */
 extern const char *const common_mu_ways[];
 
-#define LOR_FACTORS_MU_AS(usual)                                                                                       \
-    "--mu-as", "HOW", "--mu along lines, or as factors (one per LOR); default " usual, CLI_WORDS_OF(common_mu_ways)
+#define LOR_FACTORS_MU_AS                                                                                              \
+    "--mu-as", "HOW", "--mu as factors (one per LOR) or along lines; default factors", CLI_WORDS_OF(common_mu_ways)
 
-/* Reads --mu-as; the default is `usual`. It is an error if --mu-as is given without --mu, or if --mu-steps is given
- * with factors. */
-enum mu_way lor_factors_mu_as(struct cli_args *args, enum mu_way usual);
+/* Reads --mu-as. It is an error if --mu-as is given without --mu, or if --mu-steps is given with factors. */
+enum mu_way lor_factors_mu_as(struct cli_args *args);
 
 /* Reads one efficiency per crystal. The setup must have its scanner already. */
 lr_status lor_factors_efficiencies(struct setup *setup, const char *path);
@@ -102,6 +101,9 @@ lr_image *setup_read_image(struct setup *setup, struct cli_args *args, const cha
 
 /* Makes a grid for verbs that need only points: one voxel in the middle of the modules. */
 void setup_point_grid(struct setup *setup);
+
+/* Writes into `text` which coordinates the modules span, and returns `text`. */
+const char *setup_say_span(const struct setup *setup, char text[160]);
 
 /* Builds the operator and reports its backend and device. */
 lr_status setup_operator(struct setup *setup);

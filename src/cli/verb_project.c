@@ -22,7 +22,7 @@ static lr_status run(struct cli_args *args)
     bool goes_on = false;
     const char *path = is_forward ? args_required(args, "--image") : has_data ? args_required(args, "--data") : NULL;
     const char *output = args_required(args, "-o");
-    const enum mu_way way = lor_factors_mu_as(args, MU_LINES);
+    const enum mu_way way = lor_factors_mu_as(args);
     lr_status status = setup_scanner(&setup, args, LR_STORE_NO, NULL);
     if (status == LR_OK) status = lor_factors_give(&setup, way);
     if (status != LR_OK) goto finish;
@@ -101,7 +101,7 @@ finish:
 static const struct cli_option project_options[] = {
     {"--image", "IMAGE", "its grid is used, or that of --grid where it has none (.npy)", NULL},
     {"-o", "FILE", "LOR data to write (HDF5, or STIR's .hs)", NULL},
-    {LOR_FACTORS_MU_AS("lines")},
+    {LOR_FACTORS_MU_AS},
     {FORECAST_DRY_RUN},
     {0},
 };
@@ -109,14 +109,14 @@ static const struct cli_option project_options[] = {
 static const struct cli_option backproject_options[] = {
     {"--data", "FILE", "LOR data (HDF5, or STIR's .hs)", NULL},
     {"-o", "IMAGE", "image to write (.nii, .nii.gz, .hv, .hdr, .mhd, .mha, .npy)", NULL},
-    {LOR_FACTORS_MU_AS("lines")},
+    {LOR_FACTORS_MU_AS},
     {FORECAST_DRY_RUN},
     {0},
 };
 
 static const struct cli_option sensitivity_options[] = {
     {"-o", "IMAGE", "image to write (.nii, .nii.gz, .hv, .hdr, .mhd, .mha, .npy)", NULL},
-    {LOR_FACTORS_MU_AS("lines")},
+    {LOR_FACTORS_MU_AS},
     {FORECAST_DRY_RUN},
     {0},
 };

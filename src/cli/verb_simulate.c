@@ -121,7 +121,7 @@ static struct request read_request(struct cli_args *args)
         .efficiencies = args_text(args, "--efficiencies"),
         .additive = args_text(args, "--additive"),
         .randoms = args_number(args, "--randoms", 0, true),
-        .mu_as = lor_factors_mu_as(args, MU_FACTORS),
+        .mu_as = lor_factors_mu_as(args),
         .seed = (uint64_t)args_int(args, "--seed", 1, args_seeds),
     };
     /* There must be exactly one source of activity, with only its own options. */
@@ -397,7 +397,7 @@ static const struct cli_option simulate_options[] = {
     {"-o", "FILE", "LOR data (HDF5, STIR's .hs) or list mode (.petsird, .Cdh)", NULL},
     {"--duration", "S", "of list mode, seconds; default 60", NULL},
     {"--tof-ps", "PS", "list mode with times of flight, FWHM: photon pairs followed one by one, N = --counts", NULL},
-    {LOR_FACTORS_MU_AS("factors")},
+    {LOR_FACTORS_MU_AS},
     {"--efficiencies", "FILE", "one number per crystal (.npy, text or .petsird)", NULL},
     {"--randoms", "SHARE", "of the counts, such as 0.3: spread as the crystals' singles spread them", NULL},
     {"--additive", "FILE", "also write the expected randoms, for recon --additive", NULL},

@@ -166,6 +166,33 @@ class Seen(ProgramTest):
         self.refuse(2, "--fwhm-mm", "smooth point.nii wide.nii")
         self.refuse(2, "wider than the image", "smooth point.nii other.nii --fwhm-mm 50")
 
+    def test_frames_are_smoothed_one_by_one(self):
+        """A file of two frames becomes what each becomes alone, and keeps the step of its frames, stored in ms."""
+        values = [[float((k * step) % 11) for k in range(NUM_VOXELS)] for step in (3, 7)]
+        for name, one in zip(("one", "two"), values):
+            write_nifti(f"{name}.nii", (6, 5, 3), (3, 3, 4), one)
+            self.good(f"smooth {name}.nii s{name}.nii --fwhm-mm 5")
+        raw = bytearray(Path("one.nii").read_bytes() + Path("two.nii").read_bytes()[352:])
+        struct.pack_into("<8h", raw, 40, 4, 6, 5, 3, 2, 1, 1, 1)
+        struct.pack_into("<f", raw, 76 + 4 * 4, 2500)
+        raw[123] = 2 + 16
+        Path("both.nii").write_bytes(raw)
+        found = self.json("smooth both.nii sboth.nii.gz --fwhm-mm 5")
+        raw = gzip.decompress(Path("sboth.nii.gz").read_bytes())
+        self.assertEqual((found["frames"], struct.unpack_from("<h", raw, 48)[0]), (2, 2))
+        self.assertEqual((struct.unpack_from("<f", raw, 92)[0], raw[123]), (2.5, 2 + 8))
+        alone = [read_nifti(f"s{name}.nii")[3] for name in ("one", "two")]
+        self.assertEqual(raw[352:], b"".join(one.tobytes() for one in alone))
+        self.assertAlmostEqual(found["sum"] / sum(sum(one) for one in alone), 1, delta=1e-6)
+        self.refuse(2, ".nii", "smooth both.nii s.mha --fwhm-mm 5")
+
+    def test_rods_that_voxels_cannot_show_are_named(self):
+        for voxel_mm, words in ((2, "cannot show rods of 1.2, 1.6, 2.4 mm apart: voxels of 0.8 mm"),
+                                (0.9, "cannot show rods of 1.2 mm apart"), (0.8, "")):
+            told = self.good(f"phantom derenzo --grid 32,32,2 --voxel-mm {voxel_mm} -o d.nii").stderr
+            self.assertIn(words, told)
+            self.assertEqual("rods" in told, words != "")
+
     def test_a_point_is_a_wave(self):
         """A point at x is seen at the distance x cos(angle): at 0 degrees, the lowest row, on the right."""
         x_mm = 8.0

@@ -68,7 +68,7 @@ const struct cli_option recon_algorithm_options[] = {
      NULL},
     {"--randoms", "HOW", "auto (by fan sums where the events have delayeds) or none", CLI_WORDS("auto", "none")},
     {"--efficiencies", "FILE", "one number per crystal (.npy, text or .petsird)", NULL},
-    {LOR_FACTORS_MU_AS("factors")},
+    {LOR_FACTORS_MU_AS},
     {"--psf-mm", "FWHM|X,Y,Z", "resolution in image space: a Gaussian of this width; default none", NULL},
     {0},
 };
@@ -402,7 +402,7 @@ void recon_request_read(struct recon_request *request, struct cli_args *args)
     read_algorithm(args, request);
     request->randoms = (enum recon_randoms)args_word(args, "--randoms", NULL, RECON_RANDOMS_AUTO);
     request->asks_for_randoms = args_has(args, "--randoms") && request->randoms == RECON_RANDOMS_AUTO;
-    request->mu_as = lor_factors_mu_as(args, MU_FACTORS);
+    request->mu_as = lor_factors_mu_as(args);
     request->has_psf = args_triple(args, "--psf-mm", true, request->psf_mm);
     for (int axis = 0; request->has_psf && axis < 3; axis++)
         if (!(request->psf_mm[axis] >= 0))
