@@ -232,54 +232,18 @@ void recon_report(const struct recon_run *run, bool stopped)
 
 lr_status recon_draw(const struct recon_run *run)
 {
-    static const char *const names[] = {"transaxial, z", "coronal, y", "sagittal, x"};
-    static const lr_plane planes[] = {LR_PLANE_TRANSAXIAL, LR_PLANE_CORONAL, LR_PLANE_SAGITTAL};
     const struct measurement *measured = run->measured;
     const lr_scanner *scanner = measured->setup.scanner;
-    const lr_image *image = run->image;
-    const lr_grid *grid = &image->grid;
-    const int64_t count = lr_grid_num_voxels(grid);
     const int done = run->iterations_before + run->num_done;
     char note[96];
-    struct picture_sheet sheet = {.report = measured->setup.report, .note = note};
     snprintf(note, sizeof(note), "%d iteration%s, %.4g %s", done, done == 1 ? "" : "s", emissions(run),
              unit_of(measured));
-
-    /* The slices go through the mean position of the activity; without activity, through the centre of the grid. */
-    double centre_mm[3], longest_mm = 0, sum = 0, moment[3] = {0};
-    for (int64_t row = 0; row < count; row++) {
-        double at[3];
-        lr_grid_voxel_centre(grid, row, at);
-        sum += image->values[row];
-        for (int axis = 0; axis < 3; axis++) moment[axis] += image->values[row] * at[axis];
-    }
-    for (int axis = 0; axis < 3; axis++) {
-        centre_mm[axis] =
-            sum > 0 ? moment[axis] / sum : grid->origin_mm[axis] + 0.5 * (grid->size[axis] - 1) * grid->voxel_mm[axis];
-        longest_mm = fmax(longest_mm, grid->size[axis] * grid->voxel_mm[axis]);
-    }
-
-    lr_status status = LR_OK;
-    for (int k = 0; status == LR_OK && k < 3; k++) {
-        const double position_mm = centre_mm[2 - k];
-        const lr_slice_params params = {
-            .image = image,
-            .plane = planes[k],
-            .position_mm = position_mm,
-            .pixels_per_mm = 400 / longest_mm, /* the scale is the same for all three slices */
-            .colours = LR_COLOURS_INVERSE_GREY,
-            .axes = true,
-            .colour_bar = true,
-            .unit = measurement_counts_emissions(measured) ? "emissions per voxel" : "activity, by an unknown factor",
-            .log = &measured->setup.report->log,
-        };
-        /* -0 becomes 0, because its sign would be printed. */
-        status = picture_sheet_add(&sheet, lr_picture_slice(&params), "%s = %.1f mm", names[k],
-                                   0.1 * round(10.0 * position_mm) + 0.0);
-    }
-    if (status == LR_OK)
-        status = picture_sheet_write(&sheet, measured->request->picture, 0, 3,
-                                     scanner != NULL ? scanner->name : "Histo-images");
-    picture_sheet_finish(&sheet);
-    return status;
+    return picture_write_slices(measured->setup.report, measured->request->picture,
+                                &(struct picture_slices){.image = run->image,
+                                                         .unit = measurement_counts_emissions(measured)
+                                                                     ? "emissions per voxel"
+                                                                     : "activity, by an unknown factor",
+                                                         .title = scanner != NULL ? scanner->name : "Histo-images",
+                                                         .note = note,
+                                                         .colours = LR_COLOURS_INVERSE_GREY});
 }
