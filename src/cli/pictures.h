@@ -32,7 +32,7 @@ struct picture_slices {
     const lr_image *image;
     const char *unit; /* unit of the voxels */
     const char *title, *note;
-    lr_colours colours;
+    lr_colour_map colours;
 };
 
 /* Draws slices through the mean position of the image's values; if their sum is 0, through the centre of the grid. */

@@ -133,7 +133,7 @@ static lr_status list(struct cli_args *args)
 static lr_status write_readme(const struct sample *sample, struct report *report)
 {
     static const char *const files[][2] = {{"scanner.yaml", "the scanner"},
-                                           {"truth.nii.gz", "the activity"},
+                                           {"truth.nii.gz", "relative activity per voxel, 1 at most; simulate --truth has emissions"},
                                            {"mu.nii.gz", "attenuation of water, 0.0096 a mm"},
                                            {"counts.h5", "counts of all lines of response"},
                                            {"scan.petsird", "list mode with times of flight, and the scanner"}};

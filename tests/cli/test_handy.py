@@ -43,6 +43,20 @@ class Measurement(ProgramTest):
         self.assertEqual(default, factors)
         self.assertAlmostEqual(default / lines, 1, delta=0.01)
 
+    def test_a_truth_in_another_unit_is_warned_of(self):
+        """The truth that simulate writes is silent, and so is five times as much; a twentieth and twenty times are not,
+        and the factor that the warning names makes the truth silent."""
+        self.good(f"simulate {self.on_ring} --phantom spheres {GRID} --counts 1e5 -o y.h5 --truth t.nii")
+        size, voxel_mm, _, truth = read_nifti("t.nii")
+        for scale, is_odd in ((1, False), (5, False), (0.05, True), (20, True)):
+            write_nifti("scaled.nii", size, voxel_mm, [scale * value for value in truth])
+            recon = f"recon {self.on_ring} {GRID} --data y.h5 --iterations 2 --truth scaled.nii -o x.nii"
+            told = self.good(recon).stderr
+            self.assertEqual("scaled.nii adds up to" in told, is_odd, told)
+            if is_odd:
+                factor = float(re.search(r"multiply it by about (\S+)", told)[1])
+                self.assertAlmostEqual(factor * scale, 1, delta=0.05)
+
     def test_no_additive_without_counts(self):
         """One expected count is none in a third of the draws."""
         simulate = f"simulate {self.on_ring} --phantom spheres {GRID} --counts 1 --randoms 0.3 --additive r.h5 -o y.h5"

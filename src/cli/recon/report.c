@@ -55,6 +55,15 @@ lr_status recon_check_image(const struct recon_run *run)
                     "efficiencies or factors in percent, or their inverses (normalisation)?",
                     counts, found);
     }
+    const lr_image *truth = measured->truth;
+    const double due = truth != NULL ? common_sum(truth->values, lr_grid_num_voxels(&truth->grid)) : 0;
+    if (due > 0 && measurement_counts_emissions(measured) && !(found < 10 * due && due < 10 * found)) {
+        report_warn(report,
+                    "%s adds up to %.4g and the image to %.4g emissions: the difference from --truth says nothing if "
+                    "the truth is a concentration or a relative activity: give emissions per voxel, such as simulate "
+                    "--truth writes, or multiply it by about %.3g",
+                    request->truth, due, found, found / due);
+    }
     return LR_OK;
 }
 
