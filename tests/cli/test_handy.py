@@ -57,6 +57,25 @@ class Measurement(ProgramTest):
                 factor = float(re.search(r"multiply it by about (\S+)", told)[1])
                 self.assertAlmostEqual(factor * scale, 1, delta=0.05)
 
+    def test_causes_of_what_is_left_out_are_of_this_run(self):
+        """A grid that is too small leaves out counts. Only causes are named that the run can have."""
+        self.good(f"simulate {self.on_ring} --phantom spheres {GRID} --counts 20000 -o y.h5")
+        self.good(f"simulate --scanner {self.scanner} --phantom spheres {GRID} --counts 5000 --tof-ps 200 -o t.petsird")
+        self.write("eff.txt", "\n".join("0" if k % 9 == 0 else "1" for k in range(128)))
+        causes = {"efficiency": "15 of 128 crystals have an efficiency of 0", "time": "times of flight that point beside",
+                  "randoms": "--additive", "rays": "more --rays", "samples": "more --samples"}
+        events = "--operator listmode --events t.petsird --backend cpu"
+        for what, more, wanted in (("LORs", "--data y.h5 --mode exact", {"randoms"}),
+                                   ("LORs", "--data y.h5 --mode sampled --rays 1", {"randoms", "rays"}),
+                                   ("LORs", "--data y.h5 --mode exact --efficiencies eff.txt", {"randoms", "efficiency"}),
+                                   ("events", events, {"randoms", "time"}),
+                                   ("events", f"{events} --without-tof --efficiencies eff.txt", {"randoms", "efficiency"}),
+                                   ("events", f"{events} --kernel exact --samples 1", {"randoms", "time", "samples"})):
+            told = self.good(f"recon --scanner {self.scanner} --grid 2,2,3 --voxel-mm 3,3,4 --iterations 1 {more} -o x.nii")
+            line, = re.findall(r"warning: (\d+ .* are left out, and .*)", told.stderr)
+            self.assertRegex(line, rf"^\d+ {what} with")
+            self.assertEqual({name for name, words in causes.items() if words in line}, wanted, line)
+
     def test_no_additive_without_counts(self):
         """One expected count is none in a third of the draws."""
         simulate = f"simulate {self.on_ring} --phantom spheres {GRID} --counts 1 --randoms 0.3 --additive r.h5 -o y.h5"

@@ -6,7 +6,9 @@
 #include "cli/report.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 static const char *unit_of(const struct measurement *measured)
 {
@@ -16,6 +18,59 @@ static const char *unit_of(const struct measurement *measured)
 static double emissions(const struct recon_run *run)
 {
     return common_sum(run->image->values, lr_grid_num_voxels(&run->image->grid));
+}
+
+/* Appends a cause to the list. */
+static void add_cause(char *text, size_t size, const char *format, ...) LR_PRINTF(3, 4);
+static void add_cause(char *text, size_t size, const char *format, ...)
+{
+    size_t used = strlen(text);
+    va_list values;
+    used += (size_t)snprintf(text + used, size - used, used > 0 ? "; " : ". Other causes in this run: ");
+    va_start(values, format);
+    if (used < size) vsnprintf(text + used, size - used, format, values);
+    va_end(values);
+}
+
+/* values: NULL = none */
+static long long count_zeros(const float *values, int64_t count)
+{
+    long long zeros = 0;
+    for (int64_t k = 0; values != NULL && k < count; k++) zeros += values[k] == 0.0f;
+    return zeros;
+}
+
+void recon_list_causes(const void *user, char *text, size_t size)
+{
+    const struct measurement *measured = user;
+    const struct setup *setup = &measured->setup;
+    const lr_operator_info *info = lr_operator_get_info(setup->op);
+    const lr_listmode_info *listmode = lr_listmode_get_info(setup->op);
+    const lr_event_corrections *corrections = measured->corrections;
+    const lr_image *initial = measured->initial;
+    const float *efficiencies = setup->factors.efficiencies,
+                *factors = corrections != NULL ? corrections->factors : NULL;
+    const int num_crystals = setup->scanner != NULL ? setup->scanner->num_crystals : 0;
+    const long long dead = count_zeros(efficiencies, num_crystals);
+    const long long without = count_zeros(factors, measured->data->count);
+    const long long empty = initial != NULL ? count_zeros(initial->values, lr_grid_num_voxels(&initial->grid)) : 0;
+    text[0] = '\0';
+    if (dead > 0) add_cause(text, size, "%lld of %d crystals have an efficiency of 0", dead, num_crystals);
+    if (without > 0) add_cause(text, size, "%lld events have a factor of 0 in --corrections", without);
+    if (empty > 0) add_cause(text, size, "%lld voxels are 0 in --initial, and stay 0", empty);
+    if (listmode != NULL && listmode->sensitivity_left > 0) {
+        add_cause(text, size,
+                  "%lld voxels are 0, because few lines of the sensitivity's sample see them: more "
+                  "--sensitivity-lines",
+                  (long long)listmode->sensitivity_left);
+    }
+    if (measured->has_tof) add_cause(text, size, "times of flight that point beside the grid");
+    if (measured->additive == NULL && measured->randoms == NULL)
+        add_cause(text, size, "randoms and scatter, which --additive would expect");
+    if (measured->request->family == RECON_CORRESPONDENCE && info->mode == LR_MODE_SAMPLED)
+        add_cause(text, size, "%d x %d lines to a crystal, which may miss LORs: more --rays", info->rays, info->rays);
+    if (setup->params.samples[0] > 0 && measurement_counts_emissions(measured))
+        add_cause(text, size, "few points in a voxel: more --samples");
 }
 
 lr_status recon_check_image(const struct recon_run *run)

@@ -124,7 +124,9 @@ static lr_status reconstruct_one(struct recon *recon, const char *name)
         return measured->cluster.rank == 0 ? write_image(run, false) : LR_OK;
     }
     CLI_TRY(early_sensitivity_wait(&measured->early, measured->progress, &setup->report->log));
+    setup->report->causes = (struct report_causes){recon_list_causes, measured};
     const lr_status status = recon_iterate(run);
+    setup->report->causes = (struct report_causes){NULL, NULL};
 
     /* If Ctrl-C stopped the run, the image of the last complete iteration is written. */
     const bool stopped = status == LR_CANCELLED;
