@@ -95,9 +95,39 @@ class Measurement(ProgramTest):
         alone, both = (self.json(f"{simulate} --randoms 0.3 --dry-run {more}")["forecast"]["disk_bytes"]
                        for more in ("", "--additive r.h5"))
         self.assertEqual(both, 2 * alone)
-        self.refuse(2, ["--tof-ps", "leave out --randoms"],
-                    f"simulate --scanner {self.scanner} --phantom spheres {GRID} --counts 9 --tof-ps 300 --randoms 0.1",
-                    "-o y.petsird")
+        self.refuse(2, ["--tof-ps", "leave out --efficiencies"],
+                    f"simulate --scanner {self.scanner} --phantom spheres {GRID} --counts 9 --tof-ps 300",
+                    "--efficiencies e.txt -o y.petsird")
+
+    def test_randoms_have_no_place(self):
+        """Pairs come from within 12 mm of the axis. Farther out along a line, beyond what 100 ps and the crystals blur, are
+        randoms alone: as many everywhere as their share of all events asks for."""
+        grid = "--grid 8,8,4 --voxel-mm 3,3,3"
+        self.good(f"phantom cylinder --radius-mm 6 {grid} -o c.nii")
+        simulate = f"simulate --scanner {self.scanner} --image c.nii --tof-ps 100"
+        both = f"{simulate} --counts 20000 --randoms 0.4 --additive r.h5"
+        self.good(f"{simulate} --counts 12000 -o trues.petsird")
+        self.good(f"{both} -o both.petsird")
+        self.good(f"{both} -o both.tsv")
+        rows = [line.split("\t") for line in Path("both.tsv").read_text().splitlines()]
+        places = [float(row[rows[0].index("tof_mm")]) for row in rows[1:]]
+        times = [int(row[0]) for row in rows[1:]]
+        self.assertEqual((len(places), times), (20000, sorted(times)))
+        window = 2 * max(map(abs, places))
+        far = [place for place in places if abs(place) > 30]
+        due = 8000 * (1 - 60 / window)
+        self.assertLess(abs(len(far) - due), 5 * math.sqrt(due))
+        self.assertLess(abs(sum(place > 0 for place in far) - len(far) / 2), 2.5 * math.sqrt(len(far)))
+        outer = sum(abs(place) > 0.25 * window + 15 for place in far)  # the outer half of either side
+        self.assertLess(abs(outer - len(far) / 2), 2.5 * math.sqrt(len(far)))
+        self.assertAlmostEqual(self.json(f"sinogram r.h5 --scanner {self.scanner} -o r.png")["counts"], 8000, delta=1)
+
+        # What recon expects of the randoms is what is there: the image has the sum that it has without any.
+        recon = f"recon --operator listmode --scanner {self.scanner} {grid} --iterations 20 -o x.nii"
+        trues, expected, not_expected = (self.json(f"{recon} --events {more}")["image_sum"] for more in (
+            "trues.petsird", "both.petsird --additive r.h5", "both.petsird"))
+        self.assertAlmostEqual(expected / trues, 1, delta=0.04)
+        self.assertGreater(not_expected / trues, 1.2)
 
 
 class Lists(ProgramTest):
