@@ -79,6 +79,11 @@ static inline bool lr_radix_sort(void *items, void *spare, size_t size, int64_t 
 {
     enum { DIGIT_BITS = 11, NUM_DIGITS = 1 << DIGIT_BITS };
     char *from = items, *to = spare;
+    int64_t ascending = 1; /* items before the first one whose number is smaller than the number before it */
+    while (ascending < count && *(const int64_t *)(const void *)(from + (size_t)(ascending - 1) * size) <=
+                                    *(const int64_t *)(const void *)(from + (size_t)ascending * size))
+        ascending++;
+    if (ascending >= count) return false;
     for (int shift = 0; shift < 63 && (end - 1) >> shift > 0; shift += DIGIT_BITS) {
         /* Each pass sorts by one digit, the least significant one first. It counts the items with each value of the
          * digit, then moves all items to their places. */

@@ -102,13 +102,14 @@ static bool show_progress(void *user, const char *what, double done, double tota
         }
         report->last_done = done;
         const double elapsed_s = now - report->phase_start_s, left_s = elapsed_s * (total - done) / done;
-        char line[LINE_CHARS], left[32];
-        const int length = snprintf(line, sizeof(line), "%s: %.0f %%", report->phase, 100 * done / total);
-        if (elapsed_s > 1 && done > 0) {
-            tell_log(report, report->phase, done / total, left_s);
-            snprintf(line + length, sizeof(line) - (size_t)length, ", %s left", report_duration(left, left_s));
+        const bool has_left = elapsed_s > 1 && done > 0;
+        if (has_left) tell_log(report, report->phase, done / total, left_s);
+        if (report->terminal && now - report->drawn_s > 0.2) {
+            char line[LINE_CHARS], left[32];
+            snprintf(line, sizeof(line), "%s: %.0f %%%s%s%s", report->phase, 100 * done / total, has_left ? ", " : "",
+                     has_left ? report_duration(left, left_s) : "", has_left ? " left" : "");
+            draw_line(report, line);
         }
-        draw_line(report, line);
     }
     return !stop_is_asked();
 }

@@ -46,16 +46,17 @@ void lr_listmode_places_finish(struct lr_listmode_places *places)
 
 /* --- rows --- */
 
-/* BLOCK: number of rows of a block. CHUNK: number of events between two progress reports. */
-enum { BLOCK = 1024, CHUNK = 1 << 13 };
+/* Every event is visited once for each block of rows. A block begins with LEAST_ROWS rows, and the next one has up to
+ * four times as many, as long as its elements are about ELEMENTS or fewer. CHUNK: number of events between two progress
+ * reports. */
+enum { LEAST_ROWS = 1024, MOST_ROWS = 1 << 16, ELEMENTS = 1 << 21, CHUNK = 1 << 13 };
 
 struct block {
     const struct lr_listmode_row_source *source;
     int64_t begin, end;       /* rows of the block */
-    struct lr_elements *rows; /* [BLOCK] */
+    struct lr_elements *rows; /* [MOST_ROWS], or as many as are wanted if that is less */
     int64_t number;           /* number of the current event */
     lr_status status;
-    double done, total; /* numbers of events, over all blocks */
 };
 
 static void take_element(void *user, int64_t voxel, double element)
@@ -70,32 +71,38 @@ static lr_status each_block(struct block *block, const struct lr_rows *wanted, s
     const struct lr_listmode_row_source *source = block->source;
     const struct lr_listmode_events *events = source->events;
     const struct lr_listmode_visitor visitor = {take_element, block};
-    const int64_t num_blocks = (wanted->end - wanted->begin + BLOCK - 1) / BLOCK;
-    block->total = (double)num_blocks * (double)events->layout.count;
-    for (int64_t begin = wanted->begin; begin < wanted->end; begin += BLOCK) {
+    const double wanted_rows = (double)(wanted->end - wanted->begin);
+    int64_t rows = LEAST_ROWS;
+    for (int64_t begin = wanted->begin; begin < wanted->end; begin = block->end) {
         block->begin = begin;
-        block->end = begin + BLOCK < wanted->end ? begin + BLOCK : wanted->end;
+        block->end = begin + rows < wanted->end ? begin + rows : wanted->end;
+        const double before = (double)(begin - wanted->begin), of_block = (double)(block->end - begin);
+        int64_t done = 0, elements_found = 0;
         for (int64_t r = 0; r < events->layout.num_pairs; r++) {
             for (int group = 0; group < LR_LISTMODE_GROUPS; group++) {
                 const int64_t *ends = &events->groups[r][group];
                 for (int64_t k = ends[0]; k < ends[1] && block->status == LR_OK; k++) {
-                    if ((k - ends[0]) % CHUNK == 0)
-                        LR_TRY(
-                            lr_progress_report(source->progress, "computing matrix rows", block->done, block->total));
+                    if (done++ % CHUNK == 0) {
+                        const double share = (double)done / (double)events->layout.count;
+                        LR_TRY(lr_progress_report(source->progress, "computing matrix rows", before + of_block * share,
+                                                  wanted_rows));
+                    }
                     const int64_t at = source->order != NULL ? (int64_t)source->order[k] : k;
                     block->number = events->offsets[r] + events->number[at];
                     source->visit(source->self, k, lr_listmode_group_axis(group), &visitor);
-                    block->done += 1.0;
                 }
                 LR_TRY(block->status);
             }
         }
         for (int64_t row = block->begin; row < block->end; row++) {
             struct lr_elements *elements = &block->rows[row - block->begin];
+            elements_found += elements->count;
             LR_TRY(lr_elements_merge(elements, events->layout.count, source->log));
             LR_TRY(lr_row_deliver(delivery, row, elements));
             elements->count = 0;
         }
+        rows = elements_found < ELEMENTS / 4 ? 4 * rows : elements_found > ELEMENTS ? rows / 4 : rows;
+        rows = rows < LEAST_ROWS ? LEAST_ROWS : rows > MOST_ROWS ? MOST_ROWS : rows;
     }
     return LR_OK;
 }
@@ -109,9 +116,10 @@ lr_status lr_listmode_rows(const struct lr_listmode_row_source *source, const st
                         "of voxels");
     }
     struct lr_row_delivery delivery = {.sink = sink, .log = source->log};
-    struct block block = {.source = source, .rows = lr_alloc(BLOCK, sizeof(*block.rows), "matrix rows", source->log)};
+    const int64_t most = wanted->end - wanted->begin < MOST_ROWS ? wanted->end - wanted->begin : MOST_ROWS;
+    struct block block = {.source = source, .rows = lr_alloc(most, sizeof(*block.rows), "matrix rows", source->log)};
     const lr_status status = block.rows != NULL ? each_block(&block, wanted, &delivery) : LR_FAILED;
-    for (int k = 0; block.rows != NULL && k < BLOCK; k++) lr_elements_finish(&block.rows[k]);
+    for (int64_t k = 0; block.rows != NULL && k < most; k++) lr_elements_finish(&block.rows[k]);
     free(block.rows);
     lr_owned_row_finish(&delivery.row);
     return status;

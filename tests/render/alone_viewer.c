@@ -526,7 +526,8 @@ static void test_slice_mixed(void **context)
         struct scene scene = make_scene();
         struct view *view = &scene.view;
         const int32_t *style = styles[n];
-        const float corners[2][4] = {{-60, -30, 0, 0.25f}, {40, 70, 60, 4.5f}};
+        /* no pixel's centre is at a face of the other image's voxels */
+        const float corners[2][4] = {{-60, -31, 0, 0.25f}, {40, 70, 62, 4.5f}};
         const float region[2][4] = {{2, 15, 40, 1.1f}, {25, 30, 15, 4.6f}};
         memcpy(view->style, style, sizeof(view->style));
         memcpy(view->other_low_mm, corners[0], sizeof(corners[0]));
