@@ -261,9 +261,7 @@ static lr_status add_random_pairs(const struct setup *setup, const struct reques
     photons->num_randoms = num_randoms;
     photons->randoms = &simulation->fans->product;
     photons->window_mm = lr_events_window_mm(setup->scanner, request->tof_ps);
-    if (request->additive == NULL) return LR_OK;
-    CLI_TRY(expect_randoms(setup, (double)num_randoms, simulation));
-    return lr_lor_data_write(request->additive, setup->lors, simulation->randoms, log);
+    return request->additive != NULL ? expect_randoms(setup, (double)num_randoms, simulation) : LR_OK;
 }
 
 /* Writes list mode: events drawn from the counts, or photon pairs of the activity if there are no counts. */
@@ -363,7 +361,6 @@ static lr_status fill_data(struct setup *setup, const struct request *request, s
         }
     }
     if (request->truth != NULL) CLI_TRY(lr_image_write(request->truth, activity, log));
-    if (request->additive != NULL) CLI_TRY(lr_lor_data_write(request->additive, setup->lors, simulation->randoms, log));
     return request->is_list ? write_list(setup, request, simulation)
                             : lr_lor_data_write(request->output, setup->lors, data, log);
 }
@@ -402,6 +399,8 @@ static lr_status simulate_run(struct cli_args *args)
         status = simulation.data != NULL ? fill_data(&setup, &request, &simulation) : report_reason(args->report);
         if (status == LR_OK) counts = common_sum(simulation.data->values, simulation.data->count);
     }
+    if (status == LR_OK && request.additive != NULL)
+        status = lr_lor_data_write(request.additive, setup.lors, simulation.randoms, &args->report->log);
     if (status != LR_OK) goto finish;
 
     report_clear(args->report);

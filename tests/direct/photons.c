@@ -341,7 +341,7 @@ static void randoms_follow_their_product(void **state)
     struct test_log log = TEST_LOG(log);
     params.log = &log.log;
     assert_fails(lr_events_from_activity(&params, &(lr_event_sink){.take = append, .user = &all}, NULL), LR_USAGE, &log,
-                 "singles that add up to 0");
+                 "no two crystals that have singles are in coincidence");
 }
 
 static void impossible_activities_are_refused(void **state)

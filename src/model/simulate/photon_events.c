@@ -423,12 +423,6 @@ static lr_status prepare(struct simulation *simulation)
         simulation->singles = lr_alloc(scanner->num_crystals, sizeof(double), "singles", params->log);
         if (simulation->singles == NULL) return LR_FAILED;
         for (int c = 0; c < scanner->num_crystals; c++) simulation->singles[c] = singles += params->randoms->values[c];
-        if (!(singles > 0 && isfinite(singles) && params->window_mm >= 0 && isfinite(params->window_mm))) {
-            return lr_error(params->log, LR_USAGE,
-                            "randoms of singles that add up to %g in a window of %g mm: both must be finite, the first "
-                            "above 0",
-                            singles, params->window_mm);
-        }
     }
     simulation->num_layers = lr_scanner_num_layers(scanner);
     LR_TRY(lr_sight_init(&simulation->sight, scanner, params->log));
