@@ -66,7 +66,7 @@ static void scanner_summary_json(const lr_scanner *scanner, const struct scanner
     json_text(json, "source", scanner->source);
 }
 
-/* Says which photons the matrix counts, by which absolute sensitivities go. */
+/* Says which of the photons that meet a crystal are counted. Absolute sensitivities depend on this. */
 static const char *counted(const struct scanner_summary *summary)
 {
     return summary->num_layers > 1

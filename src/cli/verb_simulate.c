@@ -214,7 +214,7 @@ static lr_status make_activity(struct cli_args *args, struct setup *setup, const
 struct simulation {
     lr_image *activity;
     lr_lor_data *data;
-    lr_randoms *fans;     /* the crystals' singles; NULL = no randoms */
+    lr_randoms *fans;     /* singles of the crystals; NULL = no randoms */
     lr_lor_data *randoms; /* expected randoms; NULL = none, or not asked for */
 };
 
@@ -238,8 +238,8 @@ static lr_status count_ends(void *user, const lr_event *events, int64_t count)
     return LR_OK;
 }
 
-/* Adds randoms to the photon pairs: fewer pairs, and randoms that join crystals as their singles do. The first pairs,
- * a million at most, show how often each crystal counts. */
+/* Replaces some of the photon pairs by randoms. The probability that a random joins two crystals is proportional to the
+ * singles of both. The singles are found from the first pairs, a million at most. */
 static lr_status add_random_pairs(const struct setup *setup, const struct request *request,
                                   struct simulation *simulation, lr_photon_params *photons)
 {

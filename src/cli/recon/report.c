@@ -32,7 +32,7 @@ static void add_cause(char *text, size_t size, const char *format, ...)
     va_end(values);
 }
 
-/* values: NULL = none */
+/* Returns the number of zeros among the values. values NULL: there are no values. */
 static long long count_zeros(const float *values, int64_t count)
 {
     long long zeros = 0;

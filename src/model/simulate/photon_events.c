@@ -289,7 +289,7 @@ static lr_status begin_batch(struct simulation *simulation, struct batch *batch,
     return LR_OK;
 }
 
-/* Draws the random that is event number `number` of the list. place: its time of flight, as a uniform random number. */
+/* Draws the random that becomes event `number` of the list. place: a uniform random number for the time of flight. */
 static lr_status draw_random(const struct simulation *simulation, int64_t number, double place, lr_event *event)
 {
     const lr_photon_params *params = simulation->params;
