@@ -342,7 +342,7 @@ static const struct cli_option clock_options[] = {
     {"--updates", "M", "also time updates of OSEM with M subsets; default: not", NULL},
     {"--seconds", "S", "for one direction: fewer projections where they take longer; default 10", NULL},
     {"--seed", "N", "of the images, the data and the voxels looked at; default 1", NULL},
-    {"--device", "N", "which usable device of loraster info; default 0", NULL},
+    {COMMON_DEVICE_OPTION},
     {"--threads", "N", "default: all processors", NULL},
     {"--max-memory", "SIZE", "limit on the device, such as 512M or 4G", NULL},
     {BENCH_OUTPUT_OPTION},

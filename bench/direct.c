@@ -749,7 +749,7 @@ static lr_status run(struct cli_args *args)
 }
 
 static const struct cli_option options[] = {
-    {"--workload", "NAME", "clinical, caches, large or figure4; default the first three", workload_names},
+    {"--workload", "NAME", "clinical, caches, large or figure4; default the first three", CLI_WORDS_OF(workload_names)},
     {"--case", "TEXT", "only cases that have this in their names, such as \"variant 2\"", NULL},
     {"--paper", NULL, "also figure 4 and what else the papers' tables have, for tools/bench_table.py", NULL},
     {"--no-fourier", NULL, "no Fourier transforms beside the cases", NULL},
@@ -762,10 +762,10 @@ static const struct cli_option options[] = {
     {"--variant", "NAME",
      "cuda: bands, columns (from buffers), threads, instructions, shared-memory or texture-cache (from buffers or "
      "textures); default all that the storage can have",
-     direct_variant_names},
+     CLI_WORDS_OF(direct_variant_names)},
     {"--repeat", "N", "runs that the median is of; default 11", NULL},
     {"--seconds", "S", "for one figure: fewer runs and views where they take longer; default 10", NULL},
-    {"--device", "N", "which usable device of loraster info; default 0", NULL},
+    {COMMON_DEVICE_OPTION},
     {"--threads", "N", "default: all processors", NULL},
     {BENCH_OUTPUT_OPTION},
     {0},

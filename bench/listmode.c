@@ -880,8 +880,9 @@ static const struct cli_option options[] = {
      "the paper's lines (table I), widths (V), voxels (IV) and both (III), all of which are the default; first (75 "
      "x 75 x 26 voxels, a million lines), linear (to 100 million), ladder (the paper's steps, figure 5), public (10 "
      "million on a Discovery MI, 34 subsets), fastmath (table II), blocks (figure 6), collisions (figure 3)",
-     listmode_tables},
-    {"--kernel", "NAME", "tube, line or exact; default all, exact in the first table only", listmode_kernels},
+     CLI_WORDS_OF(listmode_tables)},
+    {"--kernel", "NAME", "tube, line or exact; default all, exact in the first table only",
+     CLI_WORDS_OF(listmode_kernels)},
     {"--only-tof", NULL, "nothing without time of flight", NULL},
     {"--without-tof", NULL, "nothing with time of flight", NULL},
     {"--tof-ps", "PS", "time resolution, FWHM; default 600", NULL},
@@ -891,12 +892,12 @@ static const struct cli_option options[] = {
     {"--variant", "NAME",
      "how cuda projects, by the paper's steps: simple, coalesced, cached, partitioned, sorted or fastmath; default "
      "its fastest way",
-     common_listmode_variants},
+     CLI_WORDS_OF(common_listmode_variants)},
     {"--max-memory", "SIZE", "limit on a device, such as 512M or 16G; default: half", NULL},
-    {"--backend", "NAME", "cpu, native, compute, cuda, or all of them; default auto", backends},
+    {"--backend", "NAME", "cpu, native, compute, cuda, or all of them; default auto", CLI_WORDS_OF(backends)},
     {"--repeat", "N", "runs that the median is of; default 11", NULL},
     {"--seconds", "S", "for one figure: fewer runs where they take longer; default 10", NULL},
-    {"--device", "N", "which usable device of loraster info; default 0", NULL},
+    {COMMON_DEVICE_OPTION},
     {"--threads", "N", "default: all processors", NULL},
     {BENCH_OUTPUT_OPTION},
     {0},

@@ -11,7 +11,8 @@
 
 /* --- options --- */
 
-/* Parts of the library's messages, and the advice that the program adds to such a message. */
+/* Parts of the library's messages, and the advice that the program adds to such a message; NULL = the causes that the
+ * running reconstruction lists. */
 static const struct {
     const char *words, *advice;
 } answers[] = {
@@ -35,8 +36,7 @@ static const struct {
     {"holds no histo-images", " (recon --data takes LOR data; direct deposit makes histo-images of events)"},
     {"holds no LOR data", " (recon --operator direct takes histo-images, and recon --events list mode)"},
     {"holds a system matrix and no LOR data", " (as loraster project or simulate write)"},
-    {"are left out, and the image is wrong by about as much",
-     " (loraster scanner check; --additive, --randoms; --mode exact, --rays, --samples; --backend cpu)"},
+    {"are left out, and the image is wrong by about as much", NULL},
     {"it is truncated or damaged: copy it again",
      " (of list mode, --events-until-damage takes the events before that)"},
     {"there is no group /matrix",
@@ -122,11 +122,15 @@ static const char *describe(const char *taker, const char *path)
     return kind == LR_FILE_IMAGE && lr_path_ends(path, ".npy") ? array : words[kind];
 }
 
-const char *advice_on(const struct cli_args *args, lr_status status, const char *sentence, char text[ADVICE_BYTES])
+const char *advice_on(const struct report *report, lr_status status, const char *sentence, char text[ADVICE_BYTES])
 {
+    const struct cli_args *args = report->args;
     const char *answer = "", *kind = "";
+    char causes[1024] = "";
     for (size_t k = 0; answer[0] == '\0' && k < sizeof(answers) / sizeof(answers[0]); k++)
-        if (strstr(sentence, answers[k].words) != NULL) answer = answers[k].advice;
+        if (strstr(sentence, answers[k].words) != NULL) answer = answers[k].advice != NULL ? answers[k].advice : causes;
+    if (answer == causes && report->causes.list != NULL)
+        report->causes.list(report->causes.user, causes, sizeof(causes));
     if (status == LR_BAD_INPUT && args != NULL && args->given != NULL) {
         for (int k = 0; kind[0] == '\0' && k < args->num_given; k++) {
             const char *path = args->given[k].value;

@@ -379,7 +379,7 @@ void args_complete(const struct cli_verb *verb, char *const *words)
     const char *typed = strcmp(words[0], "=") == 0 ? "" : words[0];
     const char *metavar = open != NULL ? open->metavar : typed[0] != '-' ? verb->positionals : NULL;
     const char *const *values = metavar != NULL && strcmp(metavar, scanner) == 0 ? lr_scanner_presets()
-                                : open != NULL                                   ? open->words
+                                : open != NULL && open->values != NULL           ? open->values->words
                                                                                  : NULL;
     for (int k = 0; values != NULL && values[k] != NULL; k++) args_offer(values[k], typed, "");
     const struct cli_option *option;
@@ -434,6 +434,13 @@ const char *args_required(struct cli_args *args, const char *name)
 
 const int64_t args_from_0[2] = {0, INT_MAX}, args_from_1[2] = {1, INT_MAX}, args_seeds[2] = {0, INT64_MAX};
 
+/* Returns the number that messages about an option suggest. */
+static const char *such_as(const struct cli_args *args, const char *name, const char *usual)
+{
+    const struct cli_values *values = find_option(args->verb, name, strlen(name))->values;
+    return values != NULL && values->such_as != NULL ? values->such_as : usual;
+}
+
 int64_t args_int(struct cli_args *args, const char *name, int64_t fallback, const int64_t range[2])
 {
     const char *text = args_text(args, name);
@@ -449,11 +456,8 @@ int64_t args_int(struct cli_args *args, const char *name, int64_t fallback, cons
         if (is_good) value = (int64_t)number;
     }
     if (!is_good) {
-        const bool is_device = strcmp(name, "--device") == 0;
         args_complain(args, "%s %s: a whole number is needed, such as %s %s", name, text, name,
-                      is_device            ? "0 (loraster info lists them)"
-                      : range[1] > INT_MAX ? "20 or 2e6"
-                                           : "20");
+                      such_as(args, name, range[1] > INT_MAX ? "20 or 2e6" : "20"));
         return fallback;
     }
     if (value >= range[0] && value <= range[1]) return value;
@@ -583,8 +587,8 @@ int args_sizes(struct cli_args *args, const char *name, int values[3])
     }
     if (!whole) {
         if (count == 2)
-            snprintf(needed, sizeof(needed), "three numbers are needed, such as %s %.40s,%d", name, text,
-                     strcmp(name, "--grid") == 0 ? 6 : 1);
+            snprintf(needed, sizeof(needed), "three numbers are needed, such as %s %.40s,%s", name, text,
+                     such_as(args, name, "1"));
         else
             snprintf(needed, sizeof(needed), "whole numbers of at least 1 are needed, such as %s 2,2,1", name);
         complain_list(args, name, text, needed);
@@ -659,7 +663,7 @@ int args_word(struct cli_args *args, const char *name, const char *const *words,
     const char *text = args_text(args, name);
     char list[256] = "";
     if (text == NULL) return fallback;
-    if (words == NULL) words = find_option(args->verb, name, strlen(name))->words;
+    if (words == NULL) words = find_option(args->verb, name, strlen(name))->values->words;
     for (int k = 0; words[k] != NULL; k++) {
         if (strcasecmp(words[k], text) == 0) return k;
         const size_t used = strlen(list);
@@ -677,5 +681,5 @@ int args_word(struct cli_args *args, const char *name, const char *const *words,
 const char *args_chosen(struct cli_args *args, const char *name)
 {
     const struct cli_option *option = find_option(args->verb, name, strlen(name));
-    return option != NULL ? option->words[args_word(args, name, NULL, 0)] : NULL;
+    return option != NULL ? option->values->words[args_word(args, name, NULL, 0)] : NULL;
 }

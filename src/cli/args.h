@@ -11,20 +11,24 @@
 #include <stddef.h>
 #include <stdio.h>
 
+/* The values of an option. */
+struct cli_values {
+    const char *const *words; /* all values that are allowed, NULL at the end; NULL = any value */
+    const char *such_as;      /* the number that a message suggests for a wrong or missing one; NULL = a usual number */
+};
+
 /* One option. Names begin with dashes ("--rays", "-o"). */
 struct cli_option {
     const char *name;
-    const char *metavar;      /* "N", "X,Y,Z"; "[N]" = optional; NULL = a flag without value */
-    const char *help;         /* one line, lower case, no full stop */
-    const char *const *words; /* all values that are allowed, NULL at the end; NULL = any value */
+    const char *metavar;             /* "N", "X,Y,Z"; "[N]" = optional; NULL = a flag without value */
+    const char *help;                /* one line, lower case, no full stop */
+    const struct cli_values *values; /* NULL = any value */
 };
 
-/* The words of an option's value. */
-#define CLI_WORDS(...)                                                                                                 \
-    (const char *const[])                                                                                              \
-    {                                                                                                                  \
-        __VA_ARGS__, NULL                                                                                              \
-    }
+/* Values of an option: words, the words of an array, or any number. */
+#define CLI_WORDS(...) CLI_WORDS_OF(((const char *const[]){__VA_ARGS__, NULL}))
+#define CLI_WORDS_OF(array) (&(const struct cli_values){.words = (array)})
+#define CLI_SUCH_AS(number) (&(const struct cli_values){.such_as = (number)})
 
 /* A named list of options that several verbs share. An option with name NULL ends `options`. */
 struct cli_group {

@@ -28,7 +28,7 @@ extern const char *const cluster_exchanges[];
     "--exchange", "WAY",                                                                                               \
         "how images get from GPU to GPU: nccl, mpi (one that takes memory of CUDA) or host; "                          \
         "default auto, the first that works",                                                                          \
-        cluster_exchanges
+        CLI_WORDS_OF(cluster_exchanges)
 
 /* Collects the status of all ranks, returns the combined status, and closes the communicator. */
 lr_status cluster_close(struct cluster *cluster, struct report *report, lr_status status);

@@ -315,9 +315,9 @@ double common_random(uint64_t seed, int64_t index)
 
 /* --- factors per LOR --- */
 
-enum mu_way lor_factors_mu_as(struct cli_args *args, enum mu_way usual)
+enum mu_way lor_factors_mu_as(struct cli_args *args)
 {
-    const enum mu_way way = (enum mu_way)args_word(args, "--mu-as", NULL, (int)usual);
+    const enum mu_way way = (enum mu_way)args_word(args, "--mu-as", NULL, MU_FACTORS);
     if (args_has(args, "--mu-as") && !args_has(args, "--mu")) args_complain(args, "--mu-as needs --mu IMAGE");
     if (args_has(args, "--mu-steps") && way != MU_LINES) args_complain(args, "--mu-steps belongs to --mu-as lines");
     return way;
@@ -376,7 +376,7 @@ const struct cli_option common_scanner_options[] = {
 };
 
 const struct cli_option common_grid_options[] = {
-    {"--grid", "NX,NY,NZ", "number of voxels", NULL},
+    {"--grid", "NX,NY,NZ", "number of voxels", CLI_SUCH_AS("6")},
     {"--voxel-mm", "DX,DY,DZ", "edges of a voxel in mm; one number for a cube", NULL},
     {"--origin-mm", "X,Y,Z", "centre of the first voxel; default: grid centred", NULL},
     {"--like", "IMAGE", "the grid of this image instead", NULL},
@@ -388,7 +388,7 @@ const char *const common_mu_units[] = {"auto", "1/mm", "1/cm", "hu", NULL};
 const struct cli_option common_operator_options[] = {
     {"--backend", "NAME", "cpu, raster, compute, native, or cuda of list mode; default auto: the fastest",
      CLI_WORDS("auto", "cpu", "raster", "compute", "native", "cuda")},
-    {"--device", "N", "which usable device of loraster info; default 0", NULL},
+    {COMMON_DEVICE_OPTION},
     {"--mode", "NAME", "sampled (lines), exact (solid angles); default auto: exact if it can",
      CLI_WORDS("auto", "sampled", "exact")},
     {"--rays", "R", "sampled: R x R lines over each crystal face; default 4", NULL},
@@ -595,6 +595,23 @@ void setup_point_grid(struct setup *setup)
         for (int k = 0; k < 3; k++)
             centre_mm[k] += setup->scanner->modules[m].centre_mm[k] / setup->scanner->num_modules;
     setup_voxel_grid(setup, centre_mm, cube_mm);
+}
+
+const char *setup_say_span(const struct setup *setup, char text[160])
+{
+    double low_mm[3] = {INFINITY, INFINITY, INFINITY}, high_mm[3] = {-INFINITY, -INFINITY, -INFINITY};
+    for (int m = 0; m < setup->scanner->num_modules; m++) {
+        const lr_module *module = &setup->scanner->modules[m];
+        for (int k = 0; k < 3; k++) {
+            const double half_mm = 0.5 * (module->crystals[0] * module->pitch_mm[0] * fabs(module->u[k]) +
+                                          module->crystals[1] * module->pitch_mm[1] * fabs(module->v[k]));
+            low_mm[k] = fmin(low_mm[k], module->centre_mm[k] - half_mm);
+            high_mm[k] = fmax(high_mm[k], module->centre_mm[k] + half_mm);
+        }
+    }
+    snprintf(text, 160, "the modules span x from %.4g to %.4g, y from %.4g to %.4g and z from %.4g to %.4g mm",
+             low_mm[0], high_mm[0], low_mm[1], high_mm[1], low_mm[2], high_mm[2]);
+    return text;
 }
 
 lr_status setup_operator(struct setup *setup)

@@ -29,12 +29,11 @@ enum mu_way { MU_LINES, MU_FACTORS };
 /* Names of the two uses, which are also the words of --mu-as. */
 extern const char *const common_mu_ways[];
 
-#define LOR_FACTORS_MU_AS(usual)                                                                                       \
-    "--mu-as", "HOW", "--mu along lines, or as factors (one per LOR); default " usual, common_mu_ways
+#define LOR_FACTORS_MU_AS                                                                                              \
+    "--mu-as", "HOW", "--mu as factors (one per LOR) or along lines; default factors", CLI_WORDS_OF(common_mu_ways)
 
-/* Reads --mu-as; the default is `usual`. It is an error if --mu-as is given without --mu, or if --mu-steps is given
- * with factors. */
-enum mu_way lor_factors_mu_as(struct cli_args *args, enum mu_way usual);
+/* Reads --mu-as. It is an error if --mu-as is given without --mu, or if --mu-steps is given with factors. */
+enum mu_way lor_factors_mu_as(struct cli_args *args);
 
 /* Reads one efficiency per crystal. The setup must have its scanner already. */
 lr_status lor_factors_efficiencies(struct setup *setup, const char *path);
@@ -53,6 +52,9 @@ extern const struct cli_option common_operator_options[];
 #define COMMON_SCANNER_GROUP "scanner", common_scanner_options
 #define COMMON_GRID_GROUP "grid", common_grid_options
 #define COMMON_OPERATOR_GROUP "matrix", common_operator_options
+#define COMMON_DEVICE_NUMBER CLI_SUCH_AS("0 (loraster info lists them)")
+#define COMMON_DEVICE_OPTION "--device", "N", "which usable device of loraster info; default 0", COMMON_DEVICE_NUMBER
+
 /* An option of the verbs that read list mode. */
 #define COMMON_UNTIL_DAMAGE "--events-until-damage"
 #define COMMON_UNTIL_DAMAGE_OPTION                                                                                     \
@@ -100,6 +102,9 @@ lr_image *setup_read_image(struct setup *setup, struct cli_args *args, const cha
 /* Makes a grid for verbs that need only points: one voxel in the middle of the modules. */
 void setup_point_grid(struct setup *setup);
 
+/* Writes into `text` which coordinates the modules span, and returns `text`. */
+const char *setup_say_span(const struct setup *setup, char text[160]);
+
 /* Builds the operator and reports its backend and device. */
 lr_status setup_operator(struct setup *setup);
 
@@ -115,7 +120,7 @@ void setup_json(const struct setup *setup, struct json *json);
 extern const char *const common_mu_units[];
 #define COMMON_MU_UNIT_OPTION                                                                                          \
     "--mu-unit", "UNIT", "of the map: 1/mm, 1/cm or hu (CT); default: 1/mm or 1/cm by its largest value",              \
-        common_mu_units
+        CLI_WORDS_OF(common_mu_units)
 
 /* Names of list mode's variants 1 and up; the default, variant 0, has no name. NULL at the end. */
 extern const char *const common_listmode_variants[];

@@ -16,7 +16,7 @@ const char *const direct_models[] = {"invariant", "variant1", "variant2", "varia
 const struct cli_option direct_kernel_options[] = {
     {"--tof-ps", "PS", "time resolution, FWHM; required", NULL},
     {"--model", "NAME", "radial width: invariant, variant1, variant2, variant3, linear; default invariant",
-     direct_models},
+     CLI_WORDS_OF(direct_models)},
     {DIRECT_RADIAL_OPTIONS},
     {"--axial-mm", "MM", "FWHM along the axis; default 5.8", NULL},
     {"--asymmetric", NULL, "a second, wider Gaussian, shifted towards the axis", NULL},
@@ -34,14 +34,15 @@ _Static_assert(LR_DIRECT_FASTEST == 0 && LR_DIRECT_BANDS == 1, "the words begin 
 static const char *const backends[] = {"auto", "cpu", "compute", "cuda", NULL};
 
 const struct cli_option direct_device_options[] = {
-    {"--backend", "NAME", "cpu, compute or cuda; default auto: cuda on a graphics processor, or compute", backends},
+    {"--backend", "NAME", "cpu, compute or cuda; default auto: cuda on a graphics processor, or compute",
+     CLI_WORDS_OF(backends)},
     {"--storage", "NAME", "images on the device in buffers or textures; default buffers",
      CLI_WORDS("buffers", "textures")},
     {"--variant", "NAME",
      "how cuda projects; from buffers: bands (default) or columns; from buffers or textures: threads, instructions, "
      "shared-memory (default for textures) or texture-cache",
-     direct_variant_names},
-    {"--device", "N", "which usable device of loraster info; default 0", NULL},
+     CLI_WORDS_OF(direct_variant_names)},
+    {COMMON_DEVICE_OPTION},
     {"--threads", "N", "default: all processors", NULL},
     {0},
 };

@@ -309,7 +309,7 @@ void matrix_choice_finish(struct matrix_choice *choice)
 
 const struct cli_option matrix_factor_options[] = {
     {"--efficiencies", "FILE", "one number per crystal (.npy or text), multiplied in", NULL},
-    {LOR_FACTORS_MU_AS("lines")},
+    {LOR_FACTORS_MU_AS},
     {0},
 };
 
@@ -328,7 +328,7 @@ static void add_input(struct matrix_factors *factors, const char *name, const vo
 lr_status matrix_factors_read(struct matrix_factors *factors, struct cli_args *args, struct setup *setup)
 {
     const char *path = args_text(args, "--efficiencies"), *mu = args_text(args, "--mu");
-    const enum mu_way way = lor_factors_mu_as(args, MU_LINES);
+    const enum mu_way way = lor_factors_mu_as(args);
     CLI_TRY(args->status);
     if (path != NULL) {
         CLI_TRY(lor_factors_efficiencies(setup, path));

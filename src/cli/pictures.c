@@ -53,6 +53,50 @@ void picture_sheet_finish(struct picture_sheet *sheet)
     *sheet = (struct picture_sheet){0};
 }
 
+lr_status picture_write_slices(struct report *report, const char *path, const struct picture_slices *slices)
+{
+    static const char *const names[] = {"transaxial, z", "coronal, y", "sagittal, x"};
+    static const lr_plane planes[] = {LR_PLANE_TRANSAXIAL, LR_PLANE_CORONAL, LR_PLANE_SAGITTAL};
+    const lr_image *image = slices->image;
+    const lr_grid *grid = &image->grid;
+    const int64_t count = lr_grid_num_voxels(grid);
+    struct picture_sheet sheet = {.report = report, .note = slices->note};
+    double centre_mm[3], longest_mm = 0, sum = 0, moment[3] = {0};
+    for (int64_t row = 0; row < count; row++) {
+        double at[3];
+        lr_grid_voxel_centre(grid, row, at);
+        sum += image->values[row];
+        for (int axis = 0; axis < 3; axis++) moment[axis] += image->values[row] * at[axis];
+    }
+    for (int axis = 0; axis < 3; axis++) {
+        centre_mm[axis] =
+            sum > 0 ? moment[axis] / sum : grid->origin_mm[axis] + 0.5 * (grid->size[axis] - 1) * grid->voxel_mm[axis];
+        longest_mm = fmax(longest_mm, grid->size[axis] * grid->voxel_mm[axis]);
+    }
+
+    lr_status status = LR_OK;
+    for (int k = 0; status == LR_OK && k < 3; k++) {
+        const double position_mm = centre_mm[2 - k];
+        const lr_slice_params params = {
+            .image = image,
+            .plane = planes[k],
+            .position_mm = position_mm,
+            .pixels_per_mm = 400 / longest_mm, /* the scale is the same for all three slices */
+            .colours = slices->colours,
+            .axes = true,
+            .colour_bar = true,
+            .unit = slices->unit,
+            .log = &report->log,
+        };
+        /* -0 becomes 0, because its sign would be printed. */
+        status = picture_sheet_add(&sheet, lr_picture_slice(&params), "%s = %.1f mm", names[k],
+                                   0.1 * round(10.0 * position_mm) + 0.0);
+    }
+    if (status == LR_OK) status = picture_sheet_write(&sheet, path, 0, 3, slices->title);
+    picture_sheet_finish(&sheet);
+    return status;
+}
+
 /* --- bitmaps --- */
 
 const char bitmap_backends[] = "raster,cpu";

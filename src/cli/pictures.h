@@ -27,6 +27,17 @@ lr_status picture_sheet_write(const struct picture_sheet *sheet, const char *pat
                               const char *title);
 void picture_sheet_finish(struct picture_sheet *sheet);
 
+/* Three slices of an image. */
+struct picture_slices {
+    const lr_image *image;
+    const char *unit; /* unit of the voxels */
+    const char *title, *note;
+    lr_colour_map colours;
+};
+
+/* Draws slices through the mean position of the image's values; if their sum is 0, through the centre of the grid. */
+lr_status picture_write_slices(struct report *report, const char *path, const struct picture_slices *slices);
+
 /* The backends that draw with --backend auto: the projector's shaders or, without OpenGL, the reference. */
 extern const char bitmap_backends[];
 

@@ -42,7 +42,7 @@ static void write_sentence(void *user, lr_log_level level, lr_status status, con
     struct report_ranks *ranks = &report->ranks;
     char text[ADVICE_BYTES];
     flockfile(stderr);
-    sentence = advice_on(report->args, status, sentence, text);
+    sentence = advice_on(report, status, sentence, text);
     const bool is_error = level == LR_LOG_ERROR;
     const bool is_dropped = (level == LR_LOG_DEBUG && !report->verbose) || (level == LR_LOG_INFO && report->quiet);
     if (is_error) report->status = status;

@@ -25,6 +25,12 @@ struct report_ranks {
     bool has_printed;
 };
 
+/* Writes what may leave out counts in the running reconstruction; list NULL = none runs. */
+struct report_causes {
+    void (*list)(const void *user, char *text, size_t size);
+    const void *user;
+};
+
 /* One for each run of the program. It must not move, because `log` and `progress` point back to it. */
 struct report {
     lr_log log;
@@ -40,6 +46,7 @@ struct report {
     double next_word_s; /* seconds after the start at which the log next gets a message about the remaining time */
     struct report_ranks ranks;
     const struct cli_args *args; /* the command line of the running verb; NULL = none yet */
+    struct report_causes causes;
 };
 
 void report_init(struct report *report);
@@ -84,9 +91,8 @@ static inline double report_seconds(void)
 
 enum { ADVICE_BYTES = 2048 };
 
-/* Returns `sentence` with advice added, written into `text`; or `sentence` itself if there is no advice. args: the
- * command line; NULL = not known. */
-const char *advice_on(const struct cli_args *args, lr_status status, const char *sentence, char text[ADVICE_BYTES]);
+/* Returns `sentence` with advice added, written into `text`; or `sentence` itself if there is no advice. */
+const char *advice_on(const struct report *report, lr_status status, const char *sentence, char text[ADVICE_BYTES]);
 
 struct json {
     FILE *stream;

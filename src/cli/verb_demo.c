@@ -395,7 +395,7 @@ static const struct cli_option options[] = {
     {"-o", "FOLDER", "default demo-out", NULL},
     {"--quick", NULL, "coarse voxels, few counts and iterations: seconds, for tests", NULL},
     {"--seed", "N", "of the Poisson counts; default 1", NULL},
-    {"--device", "N", "which usable device of loraster info; default 0", NULL},
+    {COMMON_DEVICE_OPTION},
     {"--max-memory", "SIZE", "limit for the stored matrix; default 5632M", NULL},
     {"--threads", "N", "default: all processors", NULL},
     {0},

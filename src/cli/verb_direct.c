@@ -227,7 +227,7 @@ static const struct cli_option photon_options[] = {
     {"--count", "N", "pairs to be detected; default 100000", NULL},
     {"--tof-ps", "PS", "time resolution, FWHM; default the scanner's", NULL},
     {"--model", "NAME", "lines are off by this radial width, as that of recon; default: by crystals alone",
-     direct_models},
+     CLI_WORDS_OF(direct_models)},
     {DIRECT_RADIAL_OPTIONS},
     {"--axial-mm", "MM", "FWHM along the axis, where lines are off; default 5.8", NULL},
     {"--seed", "N", "default 1", NULL},
@@ -396,7 +396,7 @@ static const struct cli_option deposit_options[] = {
     {"--rule", "NAME", "nearest or trilinear; default nearest", CLI_WORDS("nearest", "trilinear")},
     {"--backend", "NAME", "cpu or compute; default auto: compute on a graphics processor",
      CLI_WORDS("auto", "cpu", "compute")},
-    {"--device", "N", "which usable device of loraster info; default 0", NULL},
+    {COMMON_DEVICE_OPTION},
     {"-o", "FILE", "histo-images to write (HDF5)", NULL},
     {0},
 };

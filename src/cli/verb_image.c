@@ -7,6 +7,7 @@
 #include "verbs.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 /* --- smooth --- */
 
@@ -21,24 +22,36 @@ static lr_status run_smooth(struct cli_args *args)
     if (fwhm_mm[0] == 0 && fwhm_mm[1] == 0 && fwhm_mm[2] == 0)
         report_warn(args->report, "--fwhm-mm %s smooths nothing: give the width of the Gaussian, such as --fwhm-mm 5",
                     args_text(args, "--fwhm-mm"));
-    lr_image *image = setup_read_image(&setup, args, args->positional[0]);
-    lr_status status =
-        image != NULL ? lr_image_smooth(image, fwhm_mm, &args->report->log) : report_reason(args->report);
-    if (status == LR_OK) status = lr_image_write(args->positional[1], image, &args->report->log);
+    const char *input = args->positional[0], *output = args->positional[1];
+    const lr_log *log = &args->report->log;
+    lr_image_frames all = {.images = NULL};
+    const int count = lr_image_count_frames(input, &all.step_s);
+    lr_image **images = calloc((size_t)count + 1, sizeof(*images));
+    lr_status status = images != NULL ? LR_OK : report_error(args->report, LR_FAILED, "no memory for %d images", count);
+    double sum = 0;
+    for (int k = 0; status == LR_OK && k < (count > 1 ? count : 1); k++) {
+        lr_image *image = count > 1 ? lr_image_read_frame(input, k + 1, log) : setup_read_image(&setup, args, input);
+        images[all.count++] = image;
+        status = image != NULL ? lr_image_smooth(image, fwhm_mm, log) : report_reason(args->report);
+        if (status == LR_OK) sum += common_sum(image->values, lr_grid_num_voxels(&image->grid));
+    }
+    all.images = (const lr_image *const *)images;
+    if (status == LR_OK)
+        status = count > 1 ? lr_image_write_frames(output, &all, log) : lr_image_write(output, images[0], log);
     if (status == LR_OK) {
-        const double sum = common_sum(image->values, lr_grid_num_voxels(&image->grid));
         if (args->report->json) {
             struct json json = common_json_begin(stdout, "smooth");
-            json_text(&json, "output", args->positional[1]);
+            json_text(&json, "output", output);
             json_numbers(&json, "fwhm_mm", fwhm_mm, 3);
+            json_int(&json, "frames", all.count);
             json_number(&json, "sum", sum);
             common_json_end(&json);
         } else {
-            printf("%s: %g x %g x %g mm FWHM, sum %.9g\n", args->positional[1], fwhm_mm[0], fwhm_mm[1], fwhm_mm[2],
-                   sum);
+            printf("%s: %g x %g x %g mm FWHM, sum %.9g\n", output, fwhm_mm[0], fwhm_mm[1], fwhm_mm[2], sum);
         }
     }
-    lr_image_destroy(image);
+    for (int k = 0; k < all.count; k++) lr_image_destroy(images[k]);
+    free(images);
     return status;
 }
 
@@ -50,7 +63,7 @@ static const struct cli_option smooth_options[] = {
 const struct cli_verb verb_smooth = {
     .name = "smooth",
     .positionals = "IN OUT",
-    .summary = "Smooths an image by a Gaussian; what leaves the grid is lost.",
+    .summary = "Smooths an image, or each frame of a NIfTI file, by a Gaussian; what leaves the grid is lost.",
     .example = "loraster smooth head.nii.gz smooth.nii.gz --fwhm-mm 5",
     .outputs = {{CLI_SECOND_WORD, common_image_endings}},
     .groups = {{"smoothing", smooth_options}, {"grid of an image without one (.npy)", common_grid_options}},

@@ -345,7 +345,7 @@ static lr_status run(struct cli_args *args)
 static const struct cli_option options[] = {
     {"--backend", "NAME", "end with exit code 4 unless this backend works (cuda: of the family direct); default auto",
      CLI_WORDS("auto", "cpu", "raster", "compute", "native", "cuda")},
-    {"--device", "N", "which usable device; default 0", NULL},
+    {"--device", "N", "which usable device; default 0", COMMON_DEVICE_NUMBER},
     {0},
 };
 

@@ -386,10 +386,12 @@ static lr_status write_rows(const struct setup *setup, const struct request *req
     if (status == LR_OK && all_empty && request->num_points > 0) {
         /* The user has chosen the points, so that it is an error if all rows are empty. On a grid, some or all rows may
          * be empty. */
+        char span[160];
         status = report_error(setup->report, LR_BAD_INPUT,
                               "%s would hold no element: no line through %s joins two modules in "
-                              "coincidence: --at is in mm from the scanner's centre",
-                              request->output, written->rows == 1 ? "the point" : "any of the points");
+                              "coincidence: --at is in mm from the scanner's centre, and %s",
+                              request->output, written->rows == 1 ? "the point" : "any of the points",
+                              setup_say_span(setup, span));
     } else if (status == LR_OK && all_empty) {
         report_warn(setup->report,
                     "%s: none of the %lld rows has an element: no LOR in coincidence that was "
@@ -560,7 +562,7 @@ static const struct cli_option row_options[] = {
 
 static const struct cli_option output_options[] = {
     {"-o", "FILE", "file to write (.h5, .npz, .mtx, .tsv, .hpm of STIR)", NULL},
-    {"--format", "NAME", "hdf5, npz, mtx, stir or tsv; default by the name's ending, else tsv", formats},
+    {"--format", "NAME", "hdf5, npz, mtx, stir or tsv; default by the name's ending, else tsv", CLI_WORDS_OF(formats)},
     {"--compress", "LEVEL", "of HDF5, 1 to 9; default 0, none, which is far faster", NULL},
     {FORECAST_DRY_RUN},
     {"--resume", NULL, "go on with what a stopped run left (not tsv, stir)", NULL},

@@ -56,7 +56,7 @@ static lr_status run(struct cli_args *args)
 
 static const struct cli_option options[] = {
     {"-o", "FILE", "file to write (.h5, .npz, .mtx)", NULL},
-    {"--format", "NAME", "hdf5, npz or mtx; default by the name's ending", formats},
+    {"--format", "NAME", "hdf5, npz or mtx; default by the name's ending", CLI_WORDS_OF(formats)},
     {"--compress", "LEVEL", "of HDF5, 1 to 9; default 0, none", NULL},
     {0},
 };

@@ -4,6 +4,7 @@
  * One product with the matrix or its transpose: project, backproject, sensitivity. */
 #include "base/path.h"
 #include "common.h"
+#include "pictures.h"
 #include "verbs.h"
 
 #include <stdio.h>
@@ -22,7 +23,7 @@ static lr_status run(struct cli_args *args)
     bool goes_on = false;
     const char *path = is_forward ? args_required(args, "--image") : has_data ? args_required(args, "--data") : NULL;
     const char *output = args_required(args, "-o");
-    const enum mu_way way = lor_factors_mu_as(args, MU_LINES);
+    const enum mu_way way = lor_factors_mu_as(args);
     lr_status status = setup_scanner(&setup, args, LR_STORE_NO, NULL);
     if (status == LR_OK) status = lor_factors_give(&setup, way);
     if (status != LR_OK) goto finish;
@@ -77,6 +78,15 @@ static lr_status run(struct cli_args *args)
     if (status == LR_OK) status = common_check_result(args->report, &result);
     if (status == LR_OK)
         status = is_forward ? lr_lor_data_write(output, setup.lors, data, log) : lr_image_write(output, image, log);
+    const char *png = args_text(args, "--png");
+    if (status == LR_OK && png != NULL) {
+        status = picture_write_slices(args->report, png,
+                                      &(struct picture_slices){.image = image,
+                                                               .unit = "share of emissions",
+                                                               .title = setup.scanner->name,
+                                                               .note = "Sensitivity",
+                                                               .colours = LR_COLOURS_PERCEPTUAL});
+    }
     if (status != LR_OK) goto finish;
 
     const double sum = common_sum(result.values, count);
@@ -85,6 +95,7 @@ static lr_status run(struct cli_args *args)
         struct json json = common_json_begin(stdout, args->verb->name);
         setup_json(&setup, &json);
         json_text(&json, "output", output);
+        if (!is_forward && !has_data) json_text(&json, "picture", png);
         json_number(&json, "sum", sum);
         common_json_end(&json);
     } else {
@@ -101,7 +112,7 @@ finish:
 static const struct cli_option project_options[] = {
     {"--image", "IMAGE", "its grid is used, or that of --grid where it has none (.npy)", NULL},
     {"-o", "FILE", "LOR data to write (HDF5, or STIR's .hs)", NULL},
-    {LOR_FACTORS_MU_AS("lines")},
+    {LOR_FACTORS_MU_AS},
     {FORECAST_DRY_RUN},
     {0},
 };
@@ -109,14 +120,15 @@ static const struct cli_option project_options[] = {
 static const struct cli_option backproject_options[] = {
     {"--data", "FILE", "LOR data (HDF5, or STIR's .hs)", NULL},
     {"-o", "IMAGE", "image to write (.nii, .nii.gz, .hv, .hdr, .mhd, .mha, .npy)", NULL},
-    {LOR_FACTORS_MU_AS("lines")},
+    {LOR_FACTORS_MU_AS},
     {FORECAST_DRY_RUN},
     {0},
 };
 
 static const struct cli_option sensitivity_options[] = {
     {"-o", "IMAGE", "image to write (.nii, .nii.gz, .hv, .hdr, .mhd, .mha, .npy)", NULL},
-    {LOR_FACTORS_MU_AS("lines")},
+    {"--png", "FILE", "also draw three slices of it", NULL},
+    {LOR_FACTORS_MU_AS},
     {FORECAST_DRY_RUN},
     {0},
 };
@@ -151,7 +163,7 @@ const struct cli_verb verb_sensitivity = {
     .summary = "Writes the probability that both photons of an emission in a voxel meet crystals, A^T 1.",
     .example = "loraster sensitivity --scanner ge-explore-vista-dr --grid 96,96,8 "
                "--voxel-mm 0.45 -o sensitivity.nii.gz",
-    .outputs = {{"-o", common_image_endings}},
+    .outputs = {{"-o", common_image_endings}, {"--png", common_picture_endings}},
     .groups = {{"input and output", sensitivity_options},
                {COMMON_SCANNER_GROUP},
                {COMMON_GRID_GROUP},

@@ -475,10 +475,12 @@ static lr_status take_bitmaps(struct cli_args *args, struct work *work)
         if (stop_is_asked()) return LR_CANCELLED;
     }
     if (work->num_bitmaps == 0) {
+        char span[160];
         return report_error(args->report, LR_BAD_INPUT,
                             "no line through (%g, %g, %g) mm joins two modules: there is nothing "
-                            "to draw: --at is in mm from the scanner's centre",
-                            work->point_mm[0], work->point_mm[1], work->point_mm[2]);
+                            "to draw: --at is in mm from the scanner's centre, and %s",
+                            work->point_mm[0], work->point_mm[1], work->point_mm[2],
+                            setup_say_span(&work->setup, span));
     }
     return LR_OK;
 }

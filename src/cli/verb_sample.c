@@ -132,11 +132,12 @@ static lr_status list(struct cli_args *args)
 /* Writes README.txt about the files in the current folder. */
 static lr_status write_readme(const struct sample *sample, struct report *report)
 {
-    static const char *const files[][2] = {{"scanner.yaml", "the scanner"},
-                                           {"truth.nii.gz", "the activity"},
-                                           {"mu.nii.gz", "attenuation of water, 0.0096 a mm"},
-                                           {"counts.h5", "counts of all lines of response"},
-                                           {"scan.petsird", "list mode with times of flight, and the scanner"}};
+    static const char *const files[][2] = {
+        {"scanner.yaml", "the scanner"},
+        {"truth.nii.gz", "relative activity per voxel, 1 at most; simulate --truth has emissions"},
+        {"mu.nii.gz", "attenuation of water, 0.0096 a mm"},
+        {"counts.h5", "counts of all lines of response"},
+        {"scan.petsird", "list mode with times of flight, and the scanner"}};
     struct common_text text;
     common_text_begin(&text);
     if (text.stream != NULL) {

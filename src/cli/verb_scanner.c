@@ -66,6 +66,14 @@ static void scanner_summary_json(const lr_scanner *scanner, const struct scanner
     json_text(json, "source", scanner->source);
 }
 
+/* Says which of the photons that meet a crystal are counted. Absolute sensitivities depend on this. */
+static const char *counted(const struct scanner_summary *summary)
+{
+    return summary->num_layers > 1
+               ? "crystals stop photons along their depth, since blocks have layers (unless --layers-alone is given)"
+               : "crystals are taken to stop every photon that meets them, unless --penetration is given";
+}
+
 /* --- show --- */
 
 static void print_summary(const lr_scanner *scanner, const struct scanner_summary *summary)
@@ -102,6 +110,7 @@ static void print_summary(const lr_scanner *scanner, const struct scanner_summar
     } else {
         printf("crystals stop  not known\n");
     }
+    printf("sensitivity    %s\n", counted(summary));
     separator = "";
     printf("coincidence    ");
     if (scanner->coincidence.field_of_view_mm > 0) {
@@ -232,6 +241,7 @@ static void print_findings(const struct check *check, const char *name)
             report_info(report, "note %s", text);
     }
     if (good) {
+        printf("note sensitivity: %s\n", counted(&check->summary));
         printf("%s: good: %s, %d modules, %d crystals, %lld LORs\n", name, scanner->name, scanner->num_modules,
                scanner->num_crystals, (long long)check->summary.num_lors);
     }

@@ -121,7 +121,7 @@ static struct request read_request(struct cli_args *args)
         .efficiencies = args_text(args, "--efficiencies"),
         .additive = args_text(args, "--additive"),
         .randoms = args_number(args, "--randoms", 0, true),
-        .mu_as = lor_factors_mu_as(args, MU_FACTORS),
+        .mu_as = lor_factors_mu_as(args),
         .seed = (uint64_t)args_int(args, "--seed", 1, args_seeds),
     };
     /* There must be exactly one source of activity, with only its own options. */
@@ -157,18 +157,17 @@ static struct request read_request(struct cli_args *args)
         args_complain(args, "--additive writes the expected randoms: give their share with --randoms");
 
     /* Photon pairs need only the scanner's geometry, and no matrix. */
-    static const char *const others[] = {
-        "--backend",       "--mode",  "--rays",  "--samples", "--mu-as",    "--penetration", "--layers-alone",
-        "--deterministic", "--store", "--truth", "--dry-run", "--mu-steps", "--randoms",     "--efficiencies"};
+    static const char *const others[] = {"--backend",     "--mode",         "--rays",          "--samples", "--mu-as",
+                                         "--penetration", "--layers-alone", "--deterministic", "--store",   "--truth",
+                                         "--dry-run",     "--mu-steps",     "--efficiencies"};
     if (request.tof_ps > 0 && (!request.is_list || !(request.counts > 0))) {
         args_complain(args, "--tof-ps follows photon pairs one by one: it needs --counts N, and list "
                             "mode to write (-o FILE.petsird, .Cdh or .tsv)");
     }
     for (size_t k = 0; request.tof_ps > 0 && k < sizeof(others) / sizeof(others[0]); k++) {
         if (args_has(args, others[k])) {
-            args_complain(
-                args, "--tof-ps follows photon pairs one by one, which no matrix projects: leave out %s%s", others[k],
-                strcmp(others[k], "--randoms") == 0 ? " (randoms are simulated without times of flight)" : "");
+            args_complain(args, "--tof-ps follows photon pairs one by one, which no matrix projects: leave out %s",
+                          others[k]);
         }
     }
     if (request.tof_ps > 0) request.mu_as = MU_LINES;
@@ -211,65 +210,110 @@ static lr_status make_activity(struct cli_args *args, struct setup *setup, const
     return setup_grid(setup, args, &(*activity)->grid);
 }
 
-/* Writes list mode: events drawn from the counts in `data`, or photon pairs of the activity if data is NULL. */
-static lr_status write_list(struct setup *setup, const struct request *request, const lr_image *activity,
-                            const lr_lor_data *data)
+/* The activity, and the counts that it causes. */
+struct simulation {
+    lr_image *activity;
+    lr_lor_data *data;
+    lr_randoms *fans;     /* singles of the crystals; NULL = no randoms */
+    lr_lor_data *randoms; /* expected randoms; NULL = none, or not asked for */
+};
+
+/* Computes the expected randoms of all LORs, `sum` counts in all, from simulation->fans. */
+static lr_status expect_randoms(const struct setup *setup, double sum, struct simulation *simulation)
+{
+    lr_randoms *fans = simulation->fans;
+    if (fans == NULL) return report_reason(setup->report);
+    simulation->randoms = lr_lor_data_create(setup->lors, &setup->report->log);
+    if (simulation->randoms == NULL) return report_reason(setup->report);
+    fans->product.scale *= sum / fans->delayeds;
+    const lr_lor_source source = lr_crystal_product_source(&fans->product);
+    return source.get(source.user, &(lr_lor_span){.count = simulation->randoms->count}, simulation->randoms->values);
+}
+
+static lr_status count_ends(void *user, const lr_event *events, int64_t count)
+{
+    double *ends = user;
+    for (int64_t k = 0; k < count; k++)
+        for (int end = 0; end < 2; end++) ends[events[k].crystals[end]]++;
+    return LR_OK;
+}
+
+/* Replaces some of the photon pairs by randoms. The probability that a random joins two crystals is proportional to the
+ * singles of both. The singles are found from the first pairs, a million at most. */
+static lr_status add_random_pairs(const struct setup *setup, const struct request *request,
+                                  struct simulation *simulation, lr_photon_params *photons)
+{
+    static const int64_t most = 1000000;
+    const int64_t counts = photons->count, wished = llround(request->randoms * request->counts);
+    const int64_t num_randoms = wished < counts ? wished : counts - 1;
+    const lr_log *log = &setup->report->log;
+    double *ends = calloc((size_t)setup->scanner->num_crystals, sizeof(*ends));
+    if (ends == NULL) return report_error(setup->report, LR_FAILED, "no memory for the crystals' singles");
+    photons->count = counts - num_randoms < most ? counts - num_randoms : most;
+    lr_status status = lr_events_from_activity(photons, &(lr_event_sink){.take = count_ends, .user = ends}, NULL);
+    if (status == LR_OK) {
+        simulation->fans = lr_randoms_of_ends(setup->lors, ends, log);
+        status = simulation->fans != NULL ? LR_OK : report_reason(setup->report);
+    }
+    free(ends);
+    CLI_TRY(status);
+    photons->count = counts - num_randoms;
+    photons->num_randoms = num_randoms;
+    photons->randoms = &simulation->fans->product;
+    photons->window_mm = lr_events_window_mm(setup->scanner, request->tof_ps);
+    return request->additive != NULL ? expect_randoms(setup, (double)num_randoms, simulation) : LR_OK;
+}
+
+/* Writes list mode: events drawn from the counts, or photon pairs of the activity if there are no counts. */
+static lr_status write_list(struct setup *setup, const struct request *request, struct simulation *simulation)
 {
     const lr_log *log = &setup->report->log;
-    const lr_events_info info = {
-        .has_tof = request->tof_ps > 0, .tof_resolution_ps = request->tof_ps, .duration_s = request->duration_s};
+    const bool has_tof = request->tof_ps > 0;
+    const bool has_window = has_tof && request->randoms > 0;
+    const lr_events_info info = {.has_tof = has_tof,
+                                 .tof_resolution_ps = request->tof_ps,
+                                 .tof_range_mm = has_window ? lr_events_window_mm(setup->scanner, request->tof_ps) : 0,
+                                 .duration_s = request->duration_s};
     lr_events_writer *writer = lr_events_writer_create(
         &(lr_events_writer_params){.path = request->output, .lors = setup->lors, .info = &info, .log = log});
     if (writer == NULL) return report_reason(setup->report);
     const lr_event_sink sink = lr_events_writer_sink(writer);
     lr_status status;
-    if (data != NULL) {
-        const lr_list_params list = {
-            .lors = setup->lors, .data = data, .duration_s = request->duration_s, .seed = request->seed, .log = log};
+    if (!has_tof) {
+        const lr_list_params list = {.lors = setup->lors,
+                                     .data = simulation->data,
+                                     .duration_s = request->duration_s,
+                                     .seed = request->seed,
+                                     .log = log};
         status = lr_events_from_counts(&list, &sink);
     } else {
-        const lr_photon_params photons = {.lors = setup->lors,
-                                          .activity = activity,
-                                          .mu = setup->params.mu,
-                                          .count = (int64_t)request->counts,
-                                          .tof_resolution_ps = request->tof_ps,
-                                          .duration_s = request->duration_s,
-                                          .seed = request->seed,
-                                          .threads = setup->params.threads,
-                                          .log = log,
-                                          .progress = &setup->report->progress};
-        status = lr_events_from_activity(&photons, &sink, NULL);
+        lr_photon_params photons = {.lors = setup->lors,
+                                    .activity = simulation->activity,
+                                    .mu = setup->params.mu,
+                                    .count = (int64_t)request->counts,
+                                    .tof_resolution_ps = request->tof_ps,
+                                    .duration_s = request->duration_s,
+                                    .seed = request->seed,
+                                    .threads = setup->params.threads,
+                                    .log = log,
+                                    .progress = &setup->report->progress};
+        status = request->randoms > 0 ? add_random_pairs(setup, request, simulation, &photons) : LR_OK;
+        if (status == LR_OK) status = lr_events_from_activity(&photons, &sink, NULL);
     }
     if (status == LR_OK) return lr_events_writer_finish(writer);
     lr_events_writer_abandon(writer);
     return status;
 }
 
-/* The activity, and the counts that it causes. */
-struct simulation {
-    lr_image *activity;
-    lr_lor_data *data;
-    lr_lor_data *randoms; /* their expectation; NULL = none */
-};
-
 /* Adds expected randoms, of `sum` counts in all, to the expected trues. Randoms join two crystals as often as both
  * count singles, and the singles are taken to be such that each crystal has the same share of randoms and of trues. */
 static lr_status add_randoms(const struct setup *setup, double sum, struct simulation *simulation)
 {
-    const lr_log *log = &setup->report->log;
     lr_lor_data *data = simulation->data;
-    const lr_lor_span all = {.count = data->count};
-    lr_randoms *randoms = lr_randoms_estimate(setup->lors, data, log);
-    simulation->randoms = randoms != NULL ? lr_lor_data_create(setup->lors, log) : NULL;
-    lr_status status = simulation->randoms != NULL ? LR_OK : report_reason(setup->report);
-    if (status == LR_OK) {
-        randoms->product.scale *= sum / randoms->delayeds;
-        const lr_lor_source source = lr_crystal_product_source(&randoms->product);
-        status = source.get(source.user, &all, simulation->randoms->values);
-    }
-    for (int64_t k = 0; status == LR_OK && k < data->count; k++) data->values[k] += simulation->randoms->values[k];
-    lr_randoms_destroy(randoms);
-    return status;
+    simulation->fans = lr_randoms_estimate(setup->lors, data, &setup->report->log);
+    CLI_TRY(expect_randoms(setup, sum, simulation));
+    for (int64_t k = 0; k < data->count; k++) data->values[k] += simulation->randoms->values[k];
+    return LR_OK;
 }
 
 /* Projects the activity, scales it and the expectation to the requested counts, draws counts and writes them. */
@@ -317,8 +361,7 @@ static lr_status fill_data(struct setup *setup, const struct request *request, s
         }
     }
     if (request->truth != NULL) CLI_TRY(lr_image_write(request->truth, activity, log));
-    if (request->additive != NULL) CLI_TRY(lr_lor_data_write(request->additive, setup->lors, simulation->randoms, log));
-    return request->is_list ? write_list(setup, request, activity, data)
+    return request->is_list ? write_list(setup, request, simulation)
                             : lr_lor_data_write(request->output, setup->lors, data, log);
 }
 
@@ -335,7 +378,7 @@ static lr_status simulate_run(struct cli_args *args)
     if (status == LR_OK) status = lor_factors_give(&setup, request.mu_as);
     if (status == LR_OK) status = make_activity(args, &setup, &request, &simulation.activity);
     if (status == LR_OK && request.tof_ps > 0) {
-        status = write_list(&setup, &request, simulation.activity, NULL);
+        status = write_list(&setup, &request, &simulation);
     } else if (status == LR_OK) {
         status = setup_operator(&setup);
         if (status != LR_OK) goto finish;
@@ -356,6 +399,8 @@ static lr_status simulate_run(struct cli_args *args)
         status = simulation.data != NULL ? fill_data(&setup, &request, &simulation) : report_reason(args->report);
         if (status == LR_OK) counts = common_sum(simulation.data->values, simulation.data->count);
     }
+    if (status == LR_OK && request.additive != NULL)
+        status = lr_lor_data_write(request.additive, setup.lors, simulation.randoms, &args->report->log);
     if (status != LR_OK) goto finish;
 
     report_clear(args->report);
@@ -379,6 +424,7 @@ static lr_status simulate_run(struct cli_args *args)
     }
 
 finish:
+    lr_randoms_destroy(simulation.fans);
     lr_lor_data_destroy(simulation.randoms);
     lr_lor_data_destroy(simulation.data);
     lr_image_destroy(simulation.activity);
@@ -397,9 +443,10 @@ static const struct cli_option simulate_options[] = {
     {"-o", "FILE", "LOR data (HDF5, STIR's .hs) or list mode (.petsird, .Cdh)", NULL},
     {"--duration", "S", "of list mode, seconds; default 60", NULL},
     {"--tof-ps", "PS", "list mode with times of flight, FWHM: photon pairs followed one by one, N = --counts", NULL},
-    {LOR_FACTORS_MU_AS("factors")},
+    {LOR_FACTORS_MU_AS},
     {"--efficiencies", "FILE", "one number per crystal (.npy, text or .petsird)", NULL},
-    {"--randoms", "SHARE", "of the counts, such as 0.3: spread as the crystals' singles spread them", NULL},
+    {"--randoms", "SHARE",
+     "of the counts, such as 0.3: spread as the crystals' singles, and evenly over time of flight", NULL},
     {"--additive", "FILE", "also write the expected randoms, for recon --additive", NULL},
     {FORECAST_DRY_RUN},
     {0},

@@ -73,7 +73,7 @@ static const struct cli_option run_options[] = {
     {"--script", "FILE", "does the steps in it, then ends (docs/guide/viewer-scripts.md)", NULL},
     {"--no-window", NULL, "draws where nobody sees it", NULL},
     {"--bench-frames", "N", "draws N frames, prints how fast and how soon the first, ends", NULL},
-    {"--device", "N", "without a window: which usable device of loraster info; default 0", NULL},
+    {"--device", "N", "without a window: which usable device of loraster info; default 0", COMMON_DEVICE_NUMBER},
     {"--threads", "N", "default: all processors", NULL},
     {0},
 };

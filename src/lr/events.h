@@ -3,6 +3,7 @@
 #ifndef LR_EVENTS_H
 #define LR_EVENTS_H
 
+#include <lr/factors.h>
 #include <lr/grid.h>
 #include <lr/lors.h>
 
@@ -295,6 +296,11 @@ typedef struct lr_photon_params {
     const lr_log *log;
     const lr_progress *progress;
     const lr_image *mu; /* attenuation in 1/mm; NULL = none */
+    /* Randoms among the pairs. The probability of a LOR is proportional to its product (lr/factors.h; its scale does not
+     * matter). NULL = no randoms */
+    const lr_crystal_product *randoms;
+    int64_t num_randoms;
+    double window_mm; /* tof_mm of randoms is uniform from -window_mm / 2 to window_mm / 2 */
 } lr_photon_params;
 
 /* Draws a voxel by activity, a uniform point in it and an isotropic direction, until `count` pairs are detected. A
@@ -302,9 +308,9 @@ typedef struct lr_photon_params {
  * both photons hit a crystal face and the LOR is in coincidence. There is no scatter. With `mu`, a pair survives with
  * the probability exp(-integral of mu) along the line of its LOR. With layers, each photon can hit one layer only,
  * chosen with equal probability. Lines are shifted by `blur`, and arrival times by a Gaussian. Pair k does not depend
- * on `count`. info (may be NULL): time of flight and duration.
+ * on `count`. Randoms are prompts at random places among the pairs. info (may be NULL): time of flight and duration.
  * errors: LR_BAD_INPUT for an activity that is negative, not finite or 0 everywhere; LR_USAGE without a time
- * resolution, or with a blur that is negative or not finite; LR_FAILED if fewer than one pair in 100,000 is detected;
+ * resolution, with a blur that is negative or not finite, or with randoms that no LOR in coincidence can have; LR_FAILED if fewer than one pair in 100,000 is detected;
  * the status that the sink returns. */
 LR_SIZED(lr_photon_params, lr_status, lr_events_from_activity,
          (const lr_photon_params *params, const lr_event_sink *sink, lr_events_info *info), (params, sink, info));
@@ -314,6 +320,10 @@ LR_SIZED(lr_photon_params, lr_status, lr_events_from_activity,
 /* Receives events and writes a PETSIRD, CASToR or text file. The writer keeps at most the events of one time block in
  * memory. A PETSIRD time block has the events of a millisecond, at most 2^18. */
 typedef struct lr_events_writer lr_events_writer;
+
+/* Returns the width in mm of the range of tof_mm that a writer covers for events of this time resolution, FWHM, if their
+ * info has no bins. */
+LR_API double lr_events_window_mm(const lr_scanner *scanner, double tof_resolution_ps);
 
 /* Parameters of lr_events_writer_create. Zero fields are defaults. */
 typedef struct lr_events_writer_params {

@@ -60,6 +60,7 @@ typedef enum lr_random_stream {
     LR_RANDOM_PHOTONS = 2,   /* photon pairs */
     LR_RANDOM_REPLICATE = 3, /* bootstrap replicates of counts, prompts and their weights */
     LR_RANDOM_DELAYEDS = 4,  /* bootstrap replicates of delayeds counted separately */
+    LR_RANDOM_RANDOMS = 5,   /* randoms among photon pairs */
     LR_NUM_RANDOM_STREAMS
 } lr_random_stream;
 

@@ -112,9 +112,9 @@ typedef struct lr_recon_params {
      * visited in ascending order. NULL = subsets made by lr_osem_interleave and lr_osem_subsets, visited in the order
      * of lr_osem_visits */
     const int32_t *subset_of;
-    /* used with subset_of; 0 = not interleaved. If above 0, subset_of gives the group of each pair, 0 .. subsets /
+    /* with subset_of: 0 = not interleaved. If above 0, subset_of gives the group of each pair, 0 .. subsets /
      * interleave - 1. Subset k has the LORs of group k / interleave whose lr_lors_turn is k % interleave. Subsets are
-     * visited in the order of lr_osem_visits */
+     * visited in the order of lr_osem_visits. Without subset_of: what lr_osem_interleave has found; 0 = it is called */
     int interleave;
     /* true: iterations need not report the fit (lr_iteration.has_fit), and a device that can do whole updates by itself
      * does so */

@@ -640,19 +640,20 @@ static lr_status iterate(struct recon *recon, int number)
                             found.fit.left_out_counts);
         }
         if (found.fit.left_out_lors > 0 && !recon->has_warned) {
+            const char *what = recon->info->of_lines ? "lines" : recon->info->of_events ? "events" : "LORs";
             const long long lors = (long long)found.fit.left_out_lors;
             const double counts = found.fit.left_out_counts, share = counts / (counts + found.fit.measured_counts);
             recon->has_warned = true;
             if (share <= harmless_share) {
                 lr_info(recon->params->log,
-                        "%lld LORs with %g counts (%.2g %%) are left out: no active voxel reaches them", lors, counts,
-                        100.0 * share);
+                        "%lld %s with %g counts (%.2g %%) are left out: no active voxel reaches them", lors, what,
+                        counts, 100.0 * share);
             } else {
                 lr_warn(recon->params->log,
-                        "%lld LORs with %g counts (%.3g %% of all) are left out, and the image is wrong by about as "
+                        "%lld %s with %g counts (%.3g %% of all) are left out, and the image is wrong by about as "
                         "much: no active voxel of the grid reaches them. Take a larger grid, or see that grid and "
                         "scanner are those of the data",
-                        lors, counts, 100.0 * share);
+                        lors, what, counts, 100.0 * share);
             }
         }
         const double additive = recon->subsets.additive_counts;

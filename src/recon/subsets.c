@@ -394,7 +394,8 @@ lr_status lr_subsets_init(struct lr_subsets *subsets, const lr_recon_params *par
     subsets->order = lr_alloc(subsets->count, sizeof(*subsets->order), what, log);
     if (subsets->list == NULL || subsets->order == NULL) return LR_FAILED;
     subsets->interleave = params->interleave > 0 ? params->interleave : 1;
-    if (params->subset_of == NULL) LR_TRY(lr_osem_interleave(info->lors, subsets->count, &subsets->interleave, log));
+    if (params->subset_of == NULL && params->interleave == 0)
+        LR_TRY(lr_osem_interleave(info->lors, subsets->count, &subsets->interleave, log));
     int32_t *group_of = lr_alloc(info->lors->num_pairs, sizeof(*group_of), what, log);
     const lr_status status = group_of != NULL ? cut(subsets, group_of) : LR_FAILED;
     free(group_of);

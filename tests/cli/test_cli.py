@@ -257,6 +257,19 @@ class Scanner(ProgramTest):
         self.assertEqual(self.json("scanner show penn-labr3")["crystal_mu_per_mm"], 0.047)
         self.assertIn("0.047/mm at 511 keV: 75.6 %", self.good("scanner show penn-labr3").stdout)
 
+    def test_which_photons_count(self):
+        """Without --penetration a sensitivity is that of crystals that stop all; with it, less. Layers have it anyway."""
+        self.write("layers.yaml", Path(self.scanner).read_text().replace(
+            "depth_mm: 10", "depth_mm: 10, layers: [{depth_mm: 4}, {depth_mm: 6}]") + "crystal_material: LYSO\n")
+        self.write("whole.yaml", Path(self.scanner).read_text() + "crystal_material: LYSO\n")
+        for name, words, more in (("whole", "every photon that meets them, unless --penetration is given", "--penetration"),
+                                  ("layers", "photons along their depth", "--layers-alone")):
+            for verb in ("scanner show", "scanner check"):
+                self.assertIn(words, self.good(f"{verb} ./{name}.yaml").stdout)
+            plain, other = (self.json(f"sensitivity --scanner ./{name}.yaml {GRID} --backend cpu --mode sampled {how} "
+                                      "-o s.nii")["sum"] for how in ("", more))
+            self.assertLess(*((other, plain) if name == "whole" else (plain, other)))
+
     def test_check_of_what_looks_wrong(self):
         """A diameter for the radius: exit code 3, the suspicion on stderr, and as JSON."""
         ring = ("ring: {radius_mm: 174, modules: 12}\nmodule: "

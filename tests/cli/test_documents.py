@@ -133,6 +133,7 @@ class Tutorial(Pages):
             if name != "clinical": # the second page has made it
                 self.good(f"sample get {name}")
             files = sorted(path.name for path in (self.folder / name).iterdir())
+            self.assertIn("relative activity per voxel", Path(name, "README.txt").read_text())
             for file in ("README.txt", "mu.nii.gz", "scanner.yaml", "truth.nii.gz"):
                 self.assertIn(file, files)
             self.assertTrue({"counts.h5", "scan.petsird"} & set(files), files)

@@ -73,14 +73,14 @@ class Factors(FactorsTest):
         self.assertLess(np.abs(b.values - a.values * e.values).max(), 1e-6)
 
     def test_what_recon_multiplies_by(self):
-        """`matrix --mu-as factors` has the elements of the plain matrix times these numbers."""
+        """`matrix --mu` has the elements of the plain matrix times these numbers."""
         mu = self.map_of("mu.nii", self.blob())
         with_mu = f"--mu {mu} --mu-unit 1/mm"
         self.good(f"factors --scanner {self.scanner} {with_mu} -o f.h5")
         lors = self.read_lors("f.h5")
         factors = dict(zip(zip(*(k.tolist() for k in lors.names(np.arange(len(lors.values))))), lors.values))
         rows = []
-        for more in ([], [f"{with_mu} --mu-as factors"]):
+        for more in ([], [with_mu]):
             self.good(f"matrix {self.on_ring} --at 1,2,3 -o r.tsv", *more)
             rows.append(read_rows("r.tsv")[0])
         self.assertGreater(len(rows[0]), 50)
@@ -96,7 +96,7 @@ class Factors(FactorsTest):
         self.good(f"factors --scanner {self.scanner}", *mu, "-o f.h5")
         factors = self.read_lors("f.h5").values.astype(float)
         self.assertLess(factors[factors > 0].min(), 0.9)
-        for verb, usual, more in (("project", "lines", []), ("simulate", "factors", ["--expected"])):
+        for verb, more in (("project", []), ("simulate", ["--expected"])):
             values = {}
             for name, way in (("plain", []), ("usual", mu), ("lines", [*mu, "--mu-as lines"]),
                               ("factors", [*mu, "--mu-as factors"])):
@@ -107,7 +107,7 @@ class Factors(FactorsTest):
             inside = exact > 0
             self.assertTrue(np.array_equal(values["factors"] > 0, inside))
             self.assertLess(np.abs(values["factors"][inside] / exact[inside] - 1).max(), 2e-7)
-            self.assertTrue(np.array_equal(values["usual"], values[usual]))
+            self.assertTrue(np.array_equal(values["usual"], values["factors"]))
             ratio = values["factors"].sum() / values["lines"].sum()
             self.assertLess(abs(ratio - 1), 0.01)
             self.assertNotEqual(ratio, 1)
@@ -119,12 +119,12 @@ class Factors(FactorsTest):
         mu = ["--mu", self.image("mu.nii", [0.0096] * NUM_VOXELS)]
         self.good(f"factors --scanner {self.scanner}", *mu, "-o f.h5")
         self.good(f"backproject {on} --data f.h5 -o once.nii")
-        self.good(f"sensitivity {on}", *mu, "--mu-as factors -o s.nii")
+        self.good(f"sensitivity {on}", *mu, "-o s.nii")
         self.good(f"factors --scanner {self.scanner}", *mu, "-o twice.h5")
         with h5py.File("twice.h5", "r+") as file:
             file["lor/values"][...] = file["lor/values"][...] ** 2
         self.good(f"backproject {on} --data twice.h5 -o twice.nii")
-        self.good(f"backproject {on} --data f.h5", *mu, "--mu-as factors -o b.nii")
+        self.good(f"backproject {on} --data f.h5", *mu, "-o b.nii")
         for one, other in (("once.nii", "s.nii"), ("twice.nii", "b.nii")):
             one, other = (np.array(read_nifti(name)[3]) for name in (one, other))
             self.assertGreater(one.min(), 0)
@@ -133,7 +133,8 @@ class Factors(FactorsTest):
     def test_mistakes_of_mu_as(self):
         self.image("mu.nii")
         for words, more in (("--mu-as needs --mu", "--mu-as lines"),
-                            ("belongs to --mu-as lines", "--mu mu.nii --mu-as factors --mu-steps 9")):
+                            ("belongs to --mu-as lines", "--mu mu.nii --mu-as factors --mu-steps 9"),
+                            ("belongs to --mu-as lines", "--mu mu.nii --mu-steps 9")):
             for verb, given in (("project", "--image x.nii -o p.h5"), ("simulate", "--image x.nii -o p.h5"),
                                 ("sensitivity", f"{GRID} -o p.nii"), ("matrix", f"{GRID} -o m.h5"),
                                 ("backproject", f"--data y.h5 {GRID} -o p.nii")):

@@ -43,6 +43,39 @@ class Measurement(ProgramTest):
         self.assertEqual(default, factors)
         self.assertAlmostEqual(default / lines, 1, delta=0.01)
 
+    def test_a_truth_in_another_unit_is_warned_of(self):
+        """The truth that simulate writes is silent, and so is five times as much; a twentieth and twenty times are not,
+        and the factor that the warning names makes the truth silent."""
+        self.good(f"simulate {self.on_ring} --phantom spheres {GRID} --counts 1e5 -o y.h5 --truth t.nii")
+        size, voxel_mm, _, truth = read_nifti("t.nii")
+        for scale, is_odd in ((1, False), (5, False), (0.05, True), (20, True)):
+            write_nifti("scaled.nii", size, voxel_mm, [scale * value for value in truth])
+            recon = f"recon {self.on_ring} {GRID} --data y.h5 --iterations 2 --truth scaled.nii -o x.nii"
+            told = self.good(recon).stderr
+            self.assertEqual("scaled.nii adds up to" in told, is_odd, told)
+            if is_odd:
+                factor = float(re.search(r"multiply it by about (\S+)", told)[1])
+                self.assertAlmostEqual(factor * scale, 1, delta=0.05)
+
+    def test_causes_of_what_is_left_out_are_of_this_run(self):
+        """A grid that is too small leaves out counts. Only causes are named that the run can have."""
+        self.good(f"simulate {self.on_ring} --phantom spheres {GRID} --counts 20000 -o y.h5")
+        self.good(f"simulate --scanner {self.scanner} --phantom spheres {GRID} --counts 5000 --tof-ps 200 -o t.petsird")
+        self.write("eff.txt", "\n".join("0" if k % 9 == 0 else "1" for k in range(128)))
+        causes = {"efficiency": "15 of 128 crystals have an efficiency of 0", "time": "times of flight that point beside",
+                  "randoms": "--additive", "rays": "more --rays", "samples": "more --samples"}
+        events = "--operator listmode --events t.petsird --backend cpu"
+        for what, more, wanted in (("LORs", "--data y.h5 --mode exact", {"randoms"}),
+                                   ("LORs", "--data y.h5 --mode sampled --rays 1", {"randoms", "rays"}),
+                                   ("LORs", "--data y.h5 --mode exact --efficiencies eff.txt", {"randoms", "efficiency"}),
+                                   ("events", events, {"randoms", "time"}),
+                                   ("events", f"{events} --without-tof --efficiencies eff.txt", {"randoms", "efficiency"}),
+                                   ("events", f"{events} --kernel exact --samples 1", {"randoms", "time", "samples"})):
+            told = self.good(f"recon --scanner {self.scanner} --grid 2,2,3 --voxel-mm 3,3,4 --iterations 1 {more} -o x.nii")
+            line, = re.findall(r"warning: (\d+ .* are left out, and .*)", told.stderr)
+            self.assertRegex(line, rf"^\d+ {what} with")
+            self.assertEqual({name for name, words in causes.items() if words in line}, wanted, line)
+
     def test_no_additive_without_counts(self):
         """One expected count is none in a third of the draws."""
         simulate = f"simulate {self.on_ring} --phantom spheres {GRID} --counts 1 --randoms 0.3 --additive r.h5 -o y.h5"
@@ -62,9 +95,39 @@ class Measurement(ProgramTest):
         alone, both = (self.json(f"{simulate} --randoms 0.3 --dry-run {more}")["forecast"]["disk_bytes"]
                        for more in ("", "--additive r.h5"))
         self.assertEqual(both, 2 * alone)
-        self.refuse(2, ["--tof-ps", "leave out --randoms"],
-                    f"simulate --scanner {self.scanner} --phantom spheres {GRID} --counts 9 --tof-ps 300 --randoms 0.1",
-                    "-o y.petsird")
+        self.refuse(2, ["--tof-ps", "leave out --efficiencies"],
+                    f"simulate --scanner {self.scanner} --phantom spheres {GRID} --counts 9 --tof-ps 300",
+                    "--efficiencies e.txt -o y.petsird")
+
+    def test_randoms_have_no_place(self):
+        """Pairs come from within 12 mm of the axis. Farther out along a line, beyond what 100 ps and the crystals blur, are
+        randoms alone: as many everywhere as their share of all events asks for."""
+        grid = "--grid 8,8,4 --voxel-mm 3,3,3"
+        self.good(f"phantom cylinder --radius-mm 6 {grid} -o c.nii")
+        simulate = f"simulate --scanner {self.scanner} --image c.nii --tof-ps 100"
+        both = f"{simulate} --counts 20000 --randoms 0.4 --additive r.h5"
+        self.good(f"{simulate} --counts 12000 -o trues.petsird")
+        self.good(f"{both} -o both.petsird")
+        self.good(f"{both} -o both.tsv")
+        rows = [line.split("\t") for line in Path("both.tsv").read_text().splitlines()]
+        places = [float(row[rows[0].index("tof_mm")]) for row in rows[1:]]
+        times = [int(row[0]) for row in rows[1:]]
+        self.assertEqual((len(places), times), (20000, sorted(times)))
+        window = 2 * max(map(abs, places))
+        far = [place for place in places if abs(place) > 30]
+        due = 8000 * (1 - 60 / window)
+        self.assertLess(abs(len(far) - due), 5 * math.sqrt(due))
+        self.assertLess(abs(sum(place > 0 for place in far) - len(far) / 2), 2.5 * math.sqrt(len(far)))
+        outer = sum(abs(place) > 0.25 * window + 15 for place in far)  # the outer half of either side
+        self.assertLess(abs(outer - len(far) / 2), 2.5 * math.sqrt(len(far)))
+        self.assertAlmostEqual(self.json(f"sinogram r.h5 --scanner {self.scanner} -o r.png")["counts"], 8000, delta=1)
+
+        # What recon expects of the randoms is what is there: the image has the sum that it has without any.
+        recon = f"recon --operator listmode --scanner {self.scanner} {grid} --iterations 20 -o x.nii"
+        trues, expected, not_expected = (self.json(f"{recon} --events {more}")["image_sum"] for more in (
+            "trues.petsird", "both.petsird --additive r.h5", "both.petsird"))
+        self.assertAlmostEqual(expected / trues, 1, delta=0.04)
+        self.assertGreater(not_expected / trues, 1.2)
 
 
 class Lists(ProgramTest):
@@ -165,6 +228,33 @@ class Seen(ProgramTest):
             self.assertAlmostEqual(value, wanted, delta=2e-4)
         self.refuse(2, "--fwhm-mm", "smooth point.nii wide.nii")
         self.refuse(2, "wider than the image", "smooth point.nii other.nii --fwhm-mm 50")
+
+    def test_frames_are_smoothed_one_by_one(self):
+        """A file of two frames becomes what each becomes alone, and keeps the step of its frames, stored in ms."""
+        values = [[float((k * step) % 11) for k in range(NUM_VOXELS)] for step in (3, 7)]
+        for name, one in zip(("one", "two"), values):
+            write_nifti(f"{name}.nii", (6, 5, 3), (3, 3, 4), one)
+            self.good(f"smooth {name}.nii s{name}.nii --fwhm-mm 5")
+        raw = bytearray(Path("one.nii").read_bytes() + Path("two.nii").read_bytes()[352:])
+        struct.pack_into("<8h", raw, 40, 4, 6, 5, 3, 2, 1, 1, 1)
+        struct.pack_into("<f", raw, 76 + 4 * 4, 2500)
+        raw[123] = 2 + 16
+        Path("both.nii").write_bytes(raw)
+        found = self.json("smooth both.nii sboth.nii.gz --fwhm-mm 5")
+        raw = gzip.decompress(Path("sboth.nii.gz").read_bytes())
+        self.assertEqual((found["frames"], struct.unpack_from("<h", raw, 48)[0]), (2, 2))
+        self.assertEqual((struct.unpack_from("<f", raw, 92)[0], raw[123]), (2.5, 2 + 8))
+        alone = [read_nifti(f"s{name}.nii")[3] for name in ("one", "two")]
+        self.assertEqual(raw[352:], b"".join(one.tobytes() for one in alone))
+        self.assertAlmostEqual(found["sum"] / sum(sum(one) for one in alone), 1, delta=1e-6)
+        self.refuse(2, ".nii", "smooth both.nii s.mha --fwhm-mm 5")
+
+    def test_rods_that_voxels_cannot_show_are_named(self):
+        for voxel_mm, words in ((2, "cannot show rods of 1.2, 1.6, 2.4 mm apart: voxels of 0.8 mm"),
+                                (0.9, "cannot show rods of 1.2 mm apart"), (0.8, "")):
+            told = self.good(f"phantom derenzo --grid 32,32,2 --voxel-mm {voxel_mm} -o d.nii").stderr
+            self.assertIn(words, told)
+            self.assertEqual("rods" in told, words != "")
 
     def test_a_point_is_a_wave(self):
         """A point at x is seen at the distance x cos(angle): at 0 degrees, the lowest row, on the right."""

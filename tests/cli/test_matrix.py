@@ -4,7 +4,10 @@
 import json, math, random
 from pathlib import Path
 
+import pictures
 from program import GRID, ProgramTest, main, read_nifti, read_rows
+
+pictures.NUM_ROWS = 10000  # all that a picture has
 
 
 class Matrix(ProgramTest):
@@ -145,6 +148,21 @@ class Project(ProgramTest):
         one = self.json(f"sensitivity {self.on_ring} --like {image} -o a.nii")
         two = self.json(f"sensitivity {self.on_ring} {GRID} -o b.nii")
         self.assertEqual(one["sum"], two["sum"])
+
+    def test_picture(self):
+        """Three slices beside each other, and the image as without them; the second picture is of a grid whose middle
+        is elsewhere, and differs."""
+        sheets = []
+        for name, more in (("s", ""), ("t", "--origin-mm=-6,-6,-4")):
+            found = self.json(f"sensitivity {self.on_ring} {GRID} {more} -o {name}.nii --png {name}.png")
+            self.good(f"sensitivity {self.on_ring} {GRID} {more} -o plain.nii")
+            self.assertEqual(found["picture"], f"{name}.png")
+            self.assertEqual(Path(f"{name}.nii").read_bytes(), Path("plain.nii").read_bytes())
+            sheets.append(pictures.read_png(f"{name}.png"))
+            width, height, _ = sheets[-1]
+            self.assertGreater(width, 3 * height / 2)
+        self.assertNotEqual(*(rows for _, _, rows in sheets))
+        self.refuse(2, ".png", f"sensitivity {self.on_ring} {GRID} -o s.nii --png s.jpg")
 
     def test_grid_must_agree(self):
         self.refuse(2, "grid", f"project {self.on_ring} --image {self.image()} --grid 6,5,4 --voxel-mm 3,3,4 -o y.h5")

@@ -276,6 +276,74 @@ static void pairs_survive_by_the_factors(void **state)
     assert_fails(lr_events_from_activity(&negative, &none, NULL), LR_BAD_INPUT, &log, "of the mu-map is -0.01 per mm");
 }
 
+/* Randoms leave the pairs as they are. They are at random places of the list, uniform over the window, and a LOR has as
+ * many as its product asks for. */
+static void randoms_follow_their_product(void **state)
+{
+    enum { RANDOMS = EVENTS / 2, BINS = 16 };
+    struct fixture fixture = kept_fixture(FIXTURE_RING);
+    const lr_lors *lors = fixture.lors;
+    float *values = kept_floats(lors->scanner->num_crystals);
+    for (int c = 0; c < lors->scanner->num_crystals; c++) values[c] = (float)(c % 3);
+    lr_crystal_product product = {.lors = lors, .values = values, .scale = 7};
+    lr_photon_params params = {.lors = lors,
+                               .activity = kept_image(&fixture.grid, 1),
+                               .tof_resolution_ps = 200,
+                               .seed = test_seed(),
+                               .window_mm = 400};
+    const struct events pairs = events_through(&params, NULL);
+    params.count = EVENTS - RANDOMS;
+    params.num_randoms = RANDOMS;
+    params.randoms = &product;
+    struct events all = {.events = kept(EVENTS, sizeof(*all.events))};
+    lr_events_info info;
+    assert_ok(lr_events_from_activity(&params, &(lr_event_sink){.take = append, .user = &all}, &info));
+    assert_int_equal(all.count, EVENTS);
+    assert_int_equal(info.counts.prompts, EVENTS);
+
+    double *seen = kept_doubles(lors->count), bins[BINS] = {0}, in_half = 0;
+    int64_t next = 0;
+    for (int64_t k = 0; k < EVENTS; k++) {
+        const lr_event *event = &all.events[k];
+        assert_true(k == 0 || event->time_ms >= all.events[k - 1].time_ms);
+        if (same_event(event, &pairs.events[next])) {
+            next++;
+            continue;
+        }
+        const double place = event->tof_mm / params.window_mm + 0.5;
+        assert_true(place >= 0 && place <= 1 && !event->is_delayed && event->weight == 1.0f);
+        bins[(int)fmin(BINS * place, BINS - 1)]++;
+        seen[lr_lors_number(lors, event->crystals[0], event->crystals[1])]++;
+        in_half += k < EVENTS / 2;
+    }
+    assert_int_equal(next, EVENTS - RANDOMS);
+    /* half of the list is drawn without replacement */
+    assert_true(fabs(in_half - 0.5 * RANDOMS) < 5 * sqrt(0.25 * RANDOMS * (1 - (double)RANDOMS / EVENTS)));
+    double chi2 = 0, cells = 0;
+    for (int n = 0; n < BINS; n++) chi2 += pow(bins[n] - (double)RANDOMS / BINS, 2) / ((double)RANDOMS / BINS);
+    print_message("times of flight: chi2 %.1f of %d\n", chi2, BINS - 1);
+    assert_true(chi2 < BINS - 1 + 5 * sqrt(2.0 * (BINS - 1)));
+
+    product.scale = RANDOMS / lr_crystal_product_sum(&product, 1) * product.scale;
+    float *due = kept_floats(lors->count);
+    const lr_lor_source source = lr_crystal_product_source(&product);
+    assert_ok(source.get(source.user, &(lr_lor_span){.count = lors->count}, due));
+    chi2 = 0;
+    for (int64_t lor = 0; lor < lors->count; lor++) {
+        assert_true(due[lor] > 0 || seen[lor] == 0);
+        if (due[lor] < 5) continue;
+        chi2 += pow(seen[lor] - (double)due[lor], 2) / (double)due[lor];
+        cells++;
+    }
+    print_message("LORs: chi2 %.1f of %.0f\n", chi2, cells);
+    assert_true(cells > 100 && fabs(chi2 - cells) < 5 * sqrt(2 * cells));
+    memset(values, 0, (size_t)lors->scanner->num_crystals * sizeof(*values));
+    struct test_log log = TEST_LOG(log);
+    params.log = &log.log;
+    assert_fails(lr_events_from_activity(&params, &(lr_event_sink){.take = append, .user = &all}, NULL), LR_USAGE, &log,
+                 "no two crystals that have singles are in coincidence");
+}
+
 static void impossible_activities_are_refused(void **state)
 {
     struct test_log log = TEST_LOG(log);
@@ -299,4 +367,5 @@ static void impossible_activities_are_refused(void **state)
 }
 
 test_main("direct: photons", CASE(pairs_follow_the_matrix), CASE(seeds_repeat), CASE(blurred_lines_have_their_widths),
-          CASE(pairs_survive_by_the_factors), CASE(impossible_activities_are_refused))
+          CASE(pairs_survive_by_the_factors), CASE(randoms_follow_their_product),
+          CASE(impossible_activities_are_refused))

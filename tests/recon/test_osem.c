@@ -180,7 +180,7 @@ static void test_subsets_are_faster(void **state)
     }
 }
 
-/* Subsets given in groups equal the default ones. Whole pairs given by their numbers, in the order of visits, equal
+/* Subsets given in groups, or by their interleave alone, equal the default ones. Whole pairs given by their numbers, in the order of visits, equal
  * groups of one pair. Images agree bit for bit, because the matrix is stored. */
 static void test_subsets_may_be_given(void **state)
 {
@@ -198,6 +198,9 @@ static void test_subsets_may_be_given(void **state)
         params.subset_of = group_of;
         params.interleave = given;
         assert_ok(lr_osem_subsets(lors, SUBSETS / given, group_of, NULL), array_osem(&params, s.image));
+        params.subset_of = NULL;
+        assert_ok(array_osem(&params, s.other));
+        assert_memory_equal(s.image, s.other, sizeof(s.image));
         for (int64_t pair = 0; given == 1 && pair < lors->num_pairs; pair++) group_of[pair] = visit_of[group_of[pair]];
         params.subset_of = given == 1 ? group_of : NULL;
         params.interleave = 0;

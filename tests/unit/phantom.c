@@ -240,7 +240,8 @@ static void misfits_are_refused(void **state)
     for (int k = 0; k < 3; k++) { /* one voxel beyond an edge */
         double at_mm[3] = {0};
         at_mm[k] = k == 1 ? -10.6 : 10.6;
-        assert_refused((lr_phantom_params){.name = "point", .at_mm = at_mm}, &grid, "lies outside of the grid");
+        assert_refused((lr_phantom_params){.name = "point", .at_mm = at_mm}, &grid,
+                       "lies outside of the grid, which has x from -10 to 10, y from -10 to 10 and z from -1 to 1 mm");
         if (k < 2)
             assert_refused((lr_phantom_params){.name = "line", .at_mm = at_mm}, &grid, "lies outside of the grid");
     }

@@ -85,7 +85,7 @@ class Values(ViewTest):
         mu = self.image("mu.nii", [0.0096] * (20 * 20 * 10), (20, 20, 10), (2, 2, 2))
         ready = [*READY, f"open mu {mu}", "wait", "set steps 8", "point 1 2 -2"]
         at = ["--at", "1,2,-2", "--mode", "sampled", "--rays", "4"]
-        dense = self.rows(*at, "--mu", mu, "--mu-steps", "8")
+        dense = self.rows(*at, "--mu", mu, "--mu-as", "lines", "--mu-steps", "8")
         plain = self.rows(*at)
         self.assertLess(sum(dense.values()), 0.8 * sum(plain.values()))
         for steps, row, tolerance in (([], dense, self.IN_SINGLE), (["set backend cpu"], dense, self.IN_DOUBLE),

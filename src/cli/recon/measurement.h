@@ -79,7 +79,8 @@ struct measurement {
 
     /* This rank's share of the data; NULL and 0 = all data. */
     int32_t *subset_of; /* owned [pairs, views or ranges] */
-    int interleave;     /* subset_of numbers groups of this many subsets; 0 = single subsets */
+    int interleave;     /* subset_of numbers groups of this many subsets; 0 = single subsets. Without subset_of, the
+                           library makes such groups */
 
     lr_image *initial, *kappa, *truth;
     int iterations_before; /* number of iterations that made the initial image */

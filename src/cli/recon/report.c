@@ -6,7 +6,9 @@
 #include "cli/report.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 static const char *unit_of(const struct measurement *measured)
 {
@@ -16,6 +18,59 @@ static const char *unit_of(const struct measurement *measured)
 static double emissions(const struct recon_run *run)
 {
     return common_sum(run->image->values, lr_grid_num_voxels(&run->image->grid));
+}
+
+/* Appends a cause to the list. */
+static void add_cause(char *text, size_t size, const char *format, ...) LR_PRINTF(3, 4);
+static void add_cause(char *text, size_t size, const char *format, ...)
+{
+    size_t used = strlen(text);
+    va_list values;
+    used += (size_t)snprintf(text + used, size - used, used > 0 ? "; " : ". Other causes in this run: ");
+    va_start(values, format);
+    if (used < size) vsnprintf(text + used, size - used, format, values);
+    va_end(values);
+}
+
+/* Returns the number of zeros among the values. values NULL: there are no values. */
+static long long count_zeros(const float *values, int64_t count)
+{
+    long long zeros = 0;
+    for (int64_t k = 0; values != NULL && k < count; k++) zeros += values[k] == 0.0f;
+    return zeros;
+}
+
+void recon_list_causes(const void *user, char *text, size_t size)
+{
+    const struct measurement *measured = user;
+    const struct setup *setup = &measured->setup;
+    const lr_operator_info *info = lr_operator_get_info(setup->op);
+    const lr_listmode_info *listmode = lr_listmode_get_info(setup->op);
+    const lr_event_corrections *corrections = measured->corrections;
+    const lr_image *initial = measured->initial;
+    const float *efficiencies = setup->factors.efficiencies,
+                *factors = corrections != NULL ? corrections->factors : NULL;
+    const int num_crystals = setup->scanner != NULL ? setup->scanner->num_crystals : 0;
+    const long long dead = count_zeros(efficiencies, num_crystals);
+    const long long without = count_zeros(factors, measured->data->count);
+    const long long empty = initial != NULL ? count_zeros(initial->values, lr_grid_num_voxels(&initial->grid)) : 0;
+    text[0] = '\0';
+    if (dead > 0) add_cause(text, size, "%lld of %d crystals have an efficiency of 0", dead, num_crystals);
+    if (without > 0) add_cause(text, size, "%lld events have a factor of 0 in --corrections", without);
+    if (empty > 0) add_cause(text, size, "%lld voxels are 0 in --initial, and stay 0", empty);
+    if (listmode != NULL && listmode->sensitivity_left > 0) {
+        add_cause(text, size,
+                  "%lld voxels are 0, because few lines of the sensitivity's sample see them: more "
+                  "--sensitivity-lines",
+                  (long long)listmode->sensitivity_left);
+    }
+    if (measured->has_tof) add_cause(text, size, "times of flight that point beside the grid");
+    if (measured->additive == NULL && measured->randoms == NULL)
+        add_cause(text, size, "randoms and scatter, which --additive would expect");
+    if (measured->request->family == RECON_CORRESPONDENCE && info->mode == LR_MODE_SAMPLED)
+        add_cause(text, size, "%d x %d lines to a crystal, which may miss LORs: more --rays", info->rays, info->rays);
+    if (setup->params.samples[0] > 0 && measurement_counts_emissions(measured))
+        add_cause(text, size, "few points in a voxel: more --samples");
 }
 
 lr_status recon_check_image(const struct recon_run *run)
@@ -54,6 +109,15 @@ lr_status recon_check_image(const struct recon_run *run)
                     "%.6g counts give %.6g emissions, fewer than one each: elements times factors exceed 1: are "
                     "efficiencies or factors in percent, or their inverses (normalisation)?",
                     counts, found);
+    }
+    const lr_image *truth = measured->truth;
+    const double due = truth != NULL ? common_sum(truth->values, lr_grid_num_voxels(&truth->grid)) : 0;
+    if (due > 0 && measurement_counts_emissions(measured) && !(found < 10 * due && due < 10 * found)) {
+        report_warn(report,
+                    "%s adds up to %.4g and the image to %.4g emissions: the difference from --truth says nothing if "
+                    "the truth is a concentration or a relative activity: give emissions per voxel, such as simulate "
+                    "--truth writes, or multiply it by about %.3g",
+                    request->truth, due, found, found / due);
     }
     return LR_OK;
 }
@@ -232,54 +296,18 @@ void recon_report(const struct recon_run *run, bool stopped)
 
 lr_status recon_draw(const struct recon_run *run)
 {
-    static const char *const names[] = {"transaxial, z", "coronal, y", "sagittal, x"};
-    static const lr_plane planes[] = {LR_PLANE_TRANSAXIAL, LR_PLANE_CORONAL, LR_PLANE_SAGITTAL};
     const struct measurement *measured = run->measured;
     const lr_scanner *scanner = measured->setup.scanner;
-    const lr_image *image = run->image;
-    const lr_grid *grid = &image->grid;
-    const int64_t count = lr_grid_num_voxels(grid);
     const int done = run->iterations_before + run->num_done;
     char note[96];
-    struct picture_sheet sheet = {.report = measured->setup.report, .note = note};
     snprintf(note, sizeof(note), "%d iteration%s, %.4g %s", done, done == 1 ? "" : "s", emissions(run),
              unit_of(measured));
-
-    /* The slices go through the mean position of the activity; without activity, through the centre of the grid. */
-    double centre_mm[3], longest_mm = 0, sum = 0, moment[3] = {0};
-    for (int64_t row = 0; row < count; row++) {
-        double at[3];
-        lr_grid_voxel_centre(grid, row, at);
-        sum += image->values[row];
-        for (int axis = 0; axis < 3; axis++) moment[axis] += image->values[row] * at[axis];
-    }
-    for (int axis = 0; axis < 3; axis++) {
-        centre_mm[axis] =
-            sum > 0 ? moment[axis] / sum : grid->origin_mm[axis] + 0.5 * (grid->size[axis] - 1) * grid->voxel_mm[axis];
-        longest_mm = fmax(longest_mm, grid->size[axis] * grid->voxel_mm[axis]);
-    }
-
-    lr_status status = LR_OK;
-    for (int k = 0; status == LR_OK && k < 3; k++) {
-        const double position_mm = centre_mm[2 - k];
-        const lr_slice_params params = {
-            .image = image,
-            .plane = planes[k],
-            .position_mm = position_mm,
-            .pixels_per_mm = 400 / longest_mm, /* the scale is the same for all three slices */
-            .colours = LR_COLOURS_INVERSE_GREY,
-            .axes = true,
-            .colour_bar = true,
-            .unit = measurement_counts_emissions(measured) ? "emissions per voxel" : "activity, by an unknown factor",
-            .log = &measured->setup.report->log,
-        };
-        /* -0 becomes 0, because its sign would be printed. */
-        status = picture_sheet_add(&sheet, lr_picture_slice(&params), "%s = %.1f mm", names[k],
-                                   0.1 * round(10.0 * position_mm) + 0.0);
-    }
-    if (status == LR_OK)
-        status = picture_sheet_write(&sheet, measured->request->picture, 0, 3,
-                                     scanner != NULL ? scanner->name : "Histo-images");
-    picture_sheet_finish(&sheet);
-    return status;
+    return picture_write_slices(measured->setup.report, measured->request->picture,
+                                &(struct picture_slices){.image = run->image,
+                                                         .unit = measurement_counts_emissions(measured)
+                                                                     ? "emissions per voxel"
+                                                                     : "activity, by an unknown factor",
+                                                         .title = scanner != NULL ? scanner->name : "Histo-images",
+                                                         .note = note,
+                                                         .colours = LR_COLOURS_INVERSE_GREY});
 }

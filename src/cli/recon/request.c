@@ -29,7 +29,7 @@ const struct cli_option recon_input_options[] = {
     {"--operator", "FAMILY",
      "correspondence; direct: histo-images; listmode: events one by one, with their times of flight; default "
      "correspondence",
-     recon_families},
+     CLI_WORDS_OF(recon_families)},
     {"--data", "FILE", "LOR data (HDF5, or STIR's .hs); direct: histo-images (HDF5)", NULL},
     {"--events", "FILE", "list mode instead: PETSIRD, CASToR (.Cdh), SAFIR, Siemens (.l), GE (.BLF)", NULL},
     {"--crystal-map", "FILE",
@@ -47,7 +47,7 @@ const struct cli_option recon_input_options[] = {
 };
 
 const struct cli_option recon_algorithm_options[] = {
-    {"--algorithm", "NAME", "mlem, osem, ramla, or bsrem (with a prior); default mlem", recon_algorithms},
+    {"--algorithm", "NAME", "mlem, osem, ramla, or bsrem (with a prior); default mlem", CLI_WORDS_OF(recon_algorithms)},
     {"--iterations", "N", "default 10; of osem and ramla 3; of bsrem 30", NULL},
     {"--subsets", "N", "of osem, ramla and bsrem; default 7, of direct 10, or as many as the data can have", NULL},
     {"--relaxation", "L",
@@ -68,7 +68,7 @@ const struct cli_option recon_algorithm_options[] = {
      NULL},
     {"--randoms", "HOW", "auto (by fan sums where the events have delayeds) or none", CLI_WORDS("auto", "none")},
     {"--efficiencies", "FILE", "one number per crystal (.npy, text or .petsird)", NULL},
-    {LOR_FACTORS_MU_AS("factors")},
+    {LOR_FACTORS_MU_AS},
     {"--psf-mm", "FWHM|X,Y,Z", "resolution in image space: a Gaussian of this width; default none", NULL},
     {0},
 };
@@ -89,7 +89,7 @@ const struct cli_option recon_direct_options[] = {
      NULL},
     {"--storage", "NAME", "images on the device in buffers or textures; default buffers",
      CLI_WORDS("buffers", "textures")},
-    {"--variant", "NAME", "how cuda projects: see loraster direct project", direct_variant_names},
+    {"--variant", "NAME", "how cuda projects: see loraster direct project", CLI_WORDS_OF(direct_variant_names)},
     {0},
 };
 
@@ -106,7 +106,7 @@ const struct cli_option recon_listmode_options[] = {
     {"--variant", "NAME",
      "how cuda projects, by the paper's steps: simple, coalesced, cached, partitioned, sorted or fastmath; default "
      "its fastest way",
-     common_listmode_variants},
+     CLI_WORDS_OF(common_listmode_variants)},
     {"--corrections", "FILE",
      "corrections.h5 of GE list mode: attenuation, efficiencies, randoms and scatter of each event", NULL},
     {"--sensitivity-lines", "N", "LORs of the sensitivity; default 33,554,432 or more; more at ends", NULL},
@@ -132,7 +132,7 @@ const struct cli_option recon_checkpoint_options[] = {
 const struct cli_option recon_ranks_options[] = {
     {"--combine", "HOW",
      "exact (the images of one process), paper (guesses of the ranks, composed), or distributed; default exact",
-     recon_schemes},
+     CLI_WORDS_OF(recon_schemes)},
     {"--local-iterations", "N",
      "paper, distributed: of each rank between two exchanges; default: paper all, distributed 4", NULL},
     {CLUSTER_EXCHANGE_OPTION},
@@ -402,7 +402,7 @@ void recon_request_read(struct recon_request *request, struct cli_args *args)
     read_algorithm(args, request);
     request->randoms = (enum recon_randoms)args_word(args, "--randoms", NULL, RECON_RANDOMS_AUTO);
     request->asks_for_randoms = args_has(args, "--randoms") && request->randoms == RECON_RANDOMS_AUTO;
-    request->mu_as = lor_factors_mu_as(args, MU_FACTORS);
+    request->mu_as = lor_factors_mu_as(args);
     request->has_psf = args_triple(args, "--psf-mm", true, request->psf_mm);
     for (int axis = 0; request->has_psf && axis < 3; axis++)
         if (!(request->psf_mm[axis] >= 0))

@@ -75,6 +75,10 @@ struct recon_run {
 /* Makes run->image by the scheme that --combine names. */
 lr_status recon_iterate(struct recon_run *run);
 
+/* Lists what can leave out counts in this run besides a grid that is too small, with numbers where they are known.
+ * measured: the struct measurement. This is report_causes.list. */
+void recon_list_causes(const void *measured, char *text, size_t size);
+
 /* Checks the image. It is an error if the image is useless. Warns if the image is not converged, or if its scale is
  * unexpected. */
 lr_status recon_check_image(const struct recon_run *run);

@@ -39,11 +39,7 @@ static double count_projections(const struct recon *recon)
 static double count_replaced(const struct recon *recon)
 {
     const struct measurement *measured = &recon->measured;
-    const lr_lors *lors = measured->setup.lors;
-    int interleave = measured->interleave;
-    if (measured->subset_of == NULL && lr_osem_interleave(lors, measured->subsets, &interleave, NULL) != LR_OK)
-        interleave = 1; /* the reconstruction reports the error */
-    const double all = count_projections(recon), cost = lr_osem_cost(lors, interleave);
+    const double all = count_projections(recon), cost = lr_osem_cost(measured->setup.lors, measured->interleave);
     return measured->data->index != NULL ? all - 1 + cost : all * cost;
 }
 
@@ -94,6 +90,8 @@ static lr_status reconstruct_one(struct recon *recon, const char *name)
         recon->request.family != RECON_CORRESPONDENCE ? 2 : (count_projections(recon) - 1) / run->iterations;
     if (setup->op == NULL) { /* histograms have no operator yet */
         setup->params.progress = measured->progress;
+        if (measured->subset_of == NULL)
+            CLI_TRY(lr_osem_interleave(setup->lors, measured->subsets, &measured->interleave, &setup->report->log));
         setup->params.projections = count_replaced(recon);
         CLI_TRY(setup_operator(setup));
         if (!setup->dry_run) CLI_TRY(say_not_kept(setup));
@@ -126,7 +124,9 @@ static lr_status reconstruct_one(struct recon *recon, const char *name)
         return measured->cluster.rank == 0 ? write_image(run, false) : LR_OK;
     }
     CLI_TRY(early_sensitivity_wait(&measured->early, measured->progress, &setup->report->log));
+    setup->report->causes = (struct report_causes){recon_list_causes, measured};
     const lr_status status = recon_iterate(run);
+    setup->report->causes = (struct report_causes){NULL, NULL};
 
     /* If Ctrl-C stopped the run, the image of the last complete iteration is written. */
     const bool stopped = status == LR_CANCELLED;

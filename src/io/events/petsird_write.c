@@ -117,16 +117,34 @@ static lr_status set_edges(struct tof_bins *bins, const float *edges_mm, int cou
     return LR_OK;
 }
 
-/* Takes the bins from the source's kinds, or chooses them if there are none. */
-static lr_status set_bins(struct layout *layout, const lr_events_info *info, const lr_log *log)
+/* Upper bound of the distance between the origin and any crystal. */
+static double find_reach(const lr_scanner *scanner)
 {
-    const lr_scanner *scanner = layout->lors->scanner;
-    double reach = 0; /* upper bound of the distance between the origin and any crystal */
+    double reach = 0;
     for (int m = 0; m < scanner->num_modules; m++) {
         const lr_module *module = &scanner->modules[m];
         reach = fmax(reach, vec_length(module->centre_mm) + lr_module_radius_mm(module) + module->depth_mm);
     }
+    return reach;
+}
 
+/* Number of bins on each side of 0. */
+static int half_of_bins(double reach, double bin_mm)
+{
+    return (int)fmin(ceil(reach / bin_mm), MAX_BINS / 2);
+}
+
+double lr_events_window_mm(const lr_scanner *scanner, double tof_resolution_ps)
+{
+    const double bin_mm = LR_MM_PER_PS * tof_resolution_ps / BINS_PER_RESOLUTION;
+    return (2 * half_of_bins(find_reach(scanner), bin_mm) + 1) * bin_mm;
+}
+
+/* Takes the bins from the source's kinds, or chooses them if there are none. */
+static lr_status set_bins(struct layout *layout, const lr_events_info *info, const lr_log *log)
+{
+    const lr_scanner *scanner = layout->lors->scanner;
+    const double reach = find_reach(scanner);
     const int num_kinds = info != NULL ? info->kinds.count : 0;
     for (int k = 0; k < num_kinds * num_kinds; k++) {
         const lr_tof_bins *from = &info->kinds.tof[k];
@@ -147,7 +165,7 @@ static lr_status set_bins(struct layout *layout, const lr_events_info *info, con
     /* The source has a bin with its middle at 0, or an edge at 0 if its range holds an even number of bins. */
     const bool is_even =
         info->tof_bin_mm > 0 && fabs(remainder(info->tof_range_mm / bin_mm, 2.0)) < 0.01 && info->tof_range_mm > 0;
-    const int half = (int)fmin(ceil(reach / bin_mm), MAX_BINS / 2);
+    const int half = half_of_bins(reach, bin_mm);
     const int count = is_even ? 2 * half : 2 * half + 1;
     lr_info(log, "times of flight are written in %d bins of %.4g mm", count, bin_mm);
     return set_edges(bins, NULL, count, bin_mm, log);

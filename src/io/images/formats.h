@@ -27,7 +27,9 @@ struct lr_image_format {
     /* Reads the grid and, if `image` is not NULL, the image. */
     lr_status (*read)(const struct lr_image_request *request, lr_grid *grid, lr_image **image);
     lr_status (*write)(const char *path, const lr_image *image, const lr_log *log);
-    int (*count_frames)(const char *path); /* NULL = files of several volumes are refused */
+    /* Returns the number of volumes, and their distance in seconds, 0 = not known. NULL = files of several volumes are
+     * refused */
+    int (*count_frames)(const char *path, double *step_s);
 };
 
 extern const struct lr_image_format lr_image_nifti;     /* .nii, .nii.gz */

@@ -111,8 +111,15 @@ lr_image *lr_image_read(const char *path, const lr_log *log)
 
 int lr_image_num_frames(const char *path)
 {
+    double step_s;
+    return lr_image_count_frames(path, &step_s);
+}
+
+int lr_image_count_frames(const char *path, double *step_s)
+{
     const struct lr_image_format *format = format_to_read(path, NULL);
-    return format == NULL ? 0 : format->count_frames != NULL ? format->count_frames(path) : 1;
+    *step_s = 0.0;
+    return format == NULL ? 0 : format->count_frames != NULL ? format->count_frames(path, step_s) : 1;
 }
 
 lr_image *lr_image_read_frame(const char *path, int frame, const lr_log *log)

@@ -480,11 +480,17 @@ static lr_status read_image(const struct lr_image_request *request, lr_grid *gri
     return status;
 }
 
-static int count_frames(const char *path)
+static int count_frames(const char *path, double *step_s)
 {
     struct source source;
     if (open_source(&source, path, 1, NULL) != LR_OK) return 0;
     gzclose(source.file);
+    const int unit = source.header.xyzt_units & NIFTI_TIME_BITS;
+    const double unit_s = unit == NIFTI_SECOND        ? 1.0
+                          : unit == NIFTI_MILLISECOND ? 1e-3
+                          : unit == NIFTI_MICROSECOND ? 1e-6
+                                                      : 0.0;
+    *step_s = source.header.pixdim[4] > 0.0f ? unit_s * source.header.pixdim[4] : 0.0;
     return source.frames;
 }
 

@@ -22,8 +22,9 @@ enum nifti_datatype {
     NIFTI_UINT64 = 1280
 };
 
-/* Units of length, the low three bits of xyzt_units. */
+/* Units of length, the low three bits of xyzt_units, and of time, the next three. */
 enum nifti_unit { NIFTI_METRE = 1, NIFTI_MILLIMETRE = 2, NIFTI_MICRON = 3, NIFTI_LENGTH_BITS = 7, NIFTI_SECOND = 8 };
+enum { NIFTI_MILLISECOND = 16, NIFTI_MICROSECOND = 24, NIFTI_TIME_BITS = 56 };
 
 enum { NIFTI_SCANNER_ANATOMY = 1 /* value of qform_code and sform_code: the scanner's frame */ };
 

@@ -12,6 +12,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -178,6 +179,18 @@ static lr_status draw_derenzo(const struct canvas *canvas)
     int num_rods = 0;
     struct lr_rod *rods = lr_derenzo_rods(canvas->radius_mm, &num_rods, canvas->log);
     if (rods == NULL) return LR_FAILED;
+    /* Rods are one diameter apart. Three voxels from a rod to the next are needed to see the gap. */
+    char thin[64] = "";
+    const double wide_mm = fmax(canvas->image->grid.voxel_mm[0], canvas->image->grid.voxel_mm[1]);
+    const double needed_mm = 3.0 / SPACING * wide_mm;
+    for (int k = 0; k < LR_DERENZO_SECTORS && lr_derenzo_diameters_mm[k] < needed_mm - 1e-9; k++) {
+        const size_t used = strlen(thin);
+        snprintf(thin + used, sizeof(thin) - used, "%s%g", k > 0 ? ", " : "", lr_derenzo_diameters_mm[k]);
+    }
+    if (thin[0] != '\0') {
+        lr_info(canvas->log, "voxels of %g mm cannot show rods of %s mm apart: voxels of %.2g mm would show all rods",
+                wide_mm, thin, SPACING / 3.0 * lr_derenzo_diameters_mm[0]);
+    }
     struct canvas with_rod = *canvas;
     with_rod.num_shapes = num_rods;
     lr_status status = LR_OK;
@@ -238,8 +251,16 @@ static lr_status draw_point(const struct canvas *canvas, const double *at_mm, bo
         holds = holds && index >= 0.0 && index < grid->size[k];
     }
     if (!holds && at_mm != NULL) {
-        return lr_error(canvas->log, LR_USAGE, "the point (%g, %g, %g) mm lies outside of the grid", at_mm[0], at_mm[1],
-                        at_mm[2]);
+        double low_mm[3], high_mm[3];
+        for (int k = 0; k < 3; k++) {
+            low_mm[k] = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k];
+            high_mm[k] = low_mm[k] + grid->size[k] * grid->voxel_mm[k];
+        }
+        return lr_error(canvas->log, LR_USAGE,
+                        "the point (%g, %g, %g) mm lies outside of the grid, which has x from %g to %g, y from %g to "
+                        "%g and z from %g to %g mm",
+                        at_mm[0], at_mm[1], at_mm[2], low_mm[0], high_mm[0], low_mm[1], high_mm[1], low_mm[2],
+                        high_mm[2]);
     }
     int64_t voxel[3] = {0};
     for (int k = 0; k < (is_line ? 2 : 3); k++)

@@ -33,6 +33,9 @@ enum { MOST_SHARES = 1 << 20 };
  * 8.652. */
 static const double most_sigmas = 8.66;
 
+/* Largest number of draws of two crystals until the two are in coincidence. */
+enum { MOST_DRAWS = 1 << 20 };
+
 static const double usual_duration_s = 60;
 static const int64_t most_pairs_an_event = 100000;
 
@@ -56,12 +59,29 @@ struct simulation {
     struct batch *following;
     int threads;
     int64_t next_pair;
+    double duration_s;
+    int64_t delivered, randoms; /* number of delivered events, and of randoms among them */
+    double *singles; /* owned [num_crystals]: sum of the randoms' values up to and including the crystal; NULL =
+                                   no randoms */
 };
 
 /* Computes random numbers 2 part and 2 part + 1 of a pair, uniform in (0, 1). */
 static void uniform_pair(uint64_t seed, int64_t pair, uint32_t part, double numbers[2])
 {
     lr_random_pair(&(struct lr_random){seed, (uint64_t)pair, part, LR_RANDOM_PHOTONS}, numbers);
+}
+
+/* The first index from low on whose cumulated value exceeds `wanted`; high if no earlier one does. */
+static int64_t first_above(const double *cumulated, int64_t low, int64_t high, double wanted)
+{
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (cumulated[middle] > wanted)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
 }
 
 struct pair {
@@ -84,16 +104,8 @@ static struct pair complete_pair(const struct simulation *simulation, const stru
     const lr_photon_params *params = simulation->params;
     const lr_grid *grid = &params->activity->grid;
     const double up = drawn->up, across = sqrt(1 - up * up), angle = 2 * LR_PI * drawn->azimuth;
-    /* The first voxel of its share whose cumulated activity exceeds the random number. */
     const double wanted = drawn->share * simulation->cumulated[simulation->num_voxels - 1];
-    int64_t voxel = drawn->voxels[0], high = drawn->voxels[1];
-    while (voxel < high) {
-        const int64_t middle = voxel + (high - voxel) / 2;
-        if (simulation->cumulated[middle] > wanted)
-            high = middle;
-        else
-            voxel = middle + 1;
-    }
+    const int64_t voxel = first_above(simulation->cumulated, drawn->voxels[0], drawn->voxels[1], wanted);
     struct pair pair = {.number = drawn->number};
     double u[2];
     uniform_pair(params->seed, drawn->number, 1, u);
@@ -277,7 +289,58 @@ static lr_status begin_batch(struct simulation *simulation, struct batch *batch,
     return LR_OK;
 }
 
-static lr_status run(struct simulation *simulation, double duration_s, const lr_event_sink *sink)
+/* Draws the random that becomes event `number` of the list. place: a uniform random number for the time of flight. */
+static lr_status draw_random(const struct simulation *simulation, int64_t number, double place, lr_event *event)
+{
+    const lr_photon_params *params = simulation->params;
+    const lr_lors *lors = params->lors;
+    const int last = lors->scanner->num_crystals - 1;
+    for (uint32_t draw = 1; draw < MOST_DRAWS; draw++) {
+        double u[2];
+        lr_random_pair(&(struct lr_random){params->seed, (uint64_t)number, draw, LR_RANDOM_RANDOMS}, u);
+        const int a = (int)first_above(simulation->singles, 0, last, u[0] * simulation->singles[last]);
+        const int b = (int)first_above(simulation->singles, 0, last, u[1] * simulation->singles[last]);
+        const int64_t lor = lr_lors_number(lors, a, b);
+        if (lor >= 0 && lr_lors_in_coincidence(lors, lor)) {
+            *event = (lr_event){.crystals = {a, b}, .tof_mm = (float)((place - 0.5) * params->window_mm), .weight = 1};
+            return LR_OK;
+        }
+    }
+    return lr_error(params->log, LR_USAGE, "randoms: no two crystals that have singles are in coincidence");
+}
+
+/* Delivers the next pairs, and the randoms among them. Each place in the list is equally likely to have a random. */
+static lr_status deliver(struct simulation *simulation, const lr_event *pairs, int num, const lr_event_sink *sink)
+{
+    const lr_photon_params *params = simulation->params;
+    const int64_t num_randoms = simulation->singles != NULL ? params->num_randoms : 0,
+                  total = params->count + num_randoms;
+    lr_event events[RUN_PAIRS];
+    lr_status status = LR_OK;
+    int filled = 0;
+    for (int k = 0; status == LR_OK && simulation->delivered < total; simulation->delivered++) {
+        const int64_t number = simulation->delivered, left = num_randoms - simulation->randoms;
+        double u[2] = {1.0, 0.0};
+        if (left > 0) lr_random_pair(&(struct lr_random){params->seed, (uint64_t)number, 0, LR_RANDOM_RANDOMS}, u);
+        if (u[0] * (double)(total - number) < (double)left) {
+            status = draw_random(simulation, number, u[1], &events[filled]);
+            simulation->randoms++;
+        } else if (k < num) {
+            events[filled] = pairs[k++];
+        } else {
+            break;
+        }
+        events[filled++].time_ms =
+            (uint32_t)fmin(1e3 * simulation->duration_s * ((double)number / (double)total), UINT32_MAX);
+        if (filled == RUN_PAIRS) {
+            status = status == LR_OK ? sink->take(sink->user, events, filled) : status;
+            filled = 0;
+        }
+    }
+    return status == LR_OK && filled > 0 ? sink->take(sink->user, events, filled) : status;
+}
+
+static lr_status run(struct simulation *simulation, const lr_event_sink *sink)
 {
     const lr_photon_params *params = simulation->params;
     const int64_t wanted = params->count;
@@ -299,13 +362,10 @@ static lr_status run(struct simulation *simulation, double duration_s, const lr_
         }
         lr_status status = LR_OK;
         for (int n = 0; status == LR_OK && n < RUNS && found < wanted; n++) {
-            lr_event *events = batch->events + (int64_t)n * RUN_PAIRS;
-            int num = 0;
-            for (; num < batch->num_events[n] && found < wanted; num++, found++) {
-                const double time_ms = 1e3 * duration_s * ((double)found / (double)wanted);
-                events[num].time_ms = (uint32_t)fmin(time_ms, UINT32_MAX);
-            }
-            if (num > 0) status = sink->take(sink->user, events, num);
+            const int64_t left = wanted - found;
+            const int num = batch->num_events[n] < left ? batch->num_events[n] : (int)left;
+            status = num > 0 ? deliver(simulation, batch->events + (int64_t)n * RUN_PAIRS, num, sink) : LR_OK;
+            found += num;
         }
         if (status == LR_OK)
             status = lr_progress_report(params->progress, "following photon pairs", (double)found, (double)wanted);
@@ -358,6 +418,12 @@ static lr_status prepare(struct simulation *simulation)
         simulation->share_begin[k] = begin;
     }
 
+    if (params->randoms != NULL && params->num_randoms > 0) {
+        double singles = 0;
+        simulation->singles = lr_alloc(scanner->num_crystals, sizeof(double), "singles", params->log);
+        if (simulation->singles == NULL) return LR_FAILED;
+        for (int c = 0; c < scanner->num_crystals; c++) simulation->singles[c] = singles += params->randoms->values[c];
+    }
     simulation->num_layers = lr_scanner_num_layers(scanner);
     LR_TRY(lr_sight_init(&simulation->sight, scanner, params->log));
     if (params->mu != NULL) LR_TRY(lr_mu_lines_init(&simulation->mu, params->mu, params->log));
@@ -409,13 +475,14 @@ lr_status lr_events_from_activity_sized(size_t given_bytes, const lr_photon_para
     struct simulation simulation = {
         .params = params,
         .sigma_mm = LR_MM_PER_PS * resolution_ps / LR_FWHM_PER_SIGMA,
+        .duration_s = duration_s,
     };
     lr_status status = prepare(&simulation);
-    if (status == LR_OK) status = run(&simulation, duration_s, sink);
+    if (status == LR_OK) status = run(&simulation, sink);
     if (info != NULL) {
         *info = (lr_events_info){.has_tof = true, .tof_resolution_ps = resolution_ps, .duration_s = duration_s};
-        info->counts.prompts = params->count;
-        info->weight = (double)params->count;
+        info->counts.prompts = params->count + simulation.randoms;
+        info->weight = (double)info->counts.prompts;
     }
     lr_sight_finish(&simulation.sight);
     lr_mu_lines_finish(&simulation.mu);
@@ -424,5 +491,6 @@ lr_status lr_events_from_activity_sized(size_t given_bytes, const lr_photon_para
     free(simulation.detection_mm);
     free(simulation.share_begin);
     free(simulation.cumulated);
+    free(simulation.singles);
     return status;
 }
