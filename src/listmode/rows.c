@@ -105,8 +105,7 @@ lr_status lr_listmode_rows(const struct lr_listmode_row_source *source, const st
 {
     if (wanted->grid == NULL) {
         return lr_error(source->log, LR_USAGE,
-                        "list mode knows voxels of its grid, not points between them: ask for rows "
-                        "of voxels");
+                        "list mode knows voxels of its grid, not points between them: ask for rows of voxels");
     }
     struct lr_row_delivery delivery = {.sink = sink, .log = source->log};
     struct block block = {.source = source, .rows = lr_alloc(BLOCK, sizeof(*block.rows), "matrix rows", source->log)};
