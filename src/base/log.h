@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Log messages, errors and progress. */
+ * Log messages, errors and progress; parameters from callers of another version. */
 #pragma once
 
 #include <lr/log.h>

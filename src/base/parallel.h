@@ -34,7 +34,8 @@ static inline void lr_lower(atomic_llong *least, int64_t number)
 struct lr_pool_thread;
 
 /* A loop in two steps. Between the steps the caller does other work, while threads of the pool run the loop. The caller
- * sets the first five fields and zeroes all other fields. The struct must not move between the steps. */
+ * sets one of the two bodies and the other fields up to `plain_body`, and zeroes all further fields. The struct must
+ * not move between the steps. */
 struct lr_parallel {
     int threads;
     int64_t count, grain;

@@ -384,14 +384,9 @@ lr_status lr_matrix_hdf5_open(struct lr_matrix_source *source)
         free(csr);
         return opened;
     }
-    const lr_status found = open_matrix(csr, &source->info);
-    if (found != LR_OK) {
-        close_file(csr);
-        return found;
-    }
     source->self = csr;
     source->read = read_numbers;
     source->check_scanner = check_scanner;
     source->close = close_file;
-    return LR_OK;
+    return open_matrix(csr, &source->info);
 }

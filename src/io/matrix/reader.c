@@ -48,6 +48,7 @@ lr_matrix_file *lr_matrix_file_open(const char *path, const lr_log *log)
     }
     if (status == LR_OK) status = is_zip ? lr_matrix_npz_open(&file->source) : lr_matrix_hdf5_open(&file->source);
     if (status != LR_OK) {
+        if (file->source.self != NULL) file->source.close(file->source.self);
         lr_free_all(file->path, file);
         return NULL;
     }

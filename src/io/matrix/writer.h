@@ -72,6 +72,7 @@ struct lr_matrix_source {
     void (*close)(void *self);
 };
 
-/* Each function sets all fields but path and log, which the caller has set. On failure nothing is open. */
+/* Each function sets all fields but path and log, which the caller has set. After a failure, the caller calls
+ * `close` if `self` is set. */
 lr_status lr_matrix_hdf5_open(struct lr_matrix_source *source);
 lr_status lr_matrix_npz_open(struct lr_matrix_source *source);
