@@ -6,22 +6,14 @@ define_property(TARGET PROPERTY LR_MAY_CALL BRIEF_DOCS "Folders, and functions, 
 set_property(GLOBAL PROPERTY LR_FOLDERS "")
 
 # lr_folder(NAME [CALLS folder...] [TABLES function...] [WITHOUT source...] [WITH source...]): the library
-# of folder NAME, whose slashes are _ in the library's name: all sources below the calling folder, but for those in
-# WITHOUT and in folders with a CMakeLists.txt of their own, and with those in WITH.
+# of folder NAME, whose slashes are _ in the library's name: all sources of the folder, but for the files and folders
+# WITHOUT, and with the files WITH.
 # TABLES: functions of folders that it may not call otherwise: they hand out a table of functions.
 function(lr_folder name)
     cmake_parse_arguments(F "" "" "CALLS;TABLES;WITHOUT;WITH" ${ARGN})
-    file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.c)
-    file(GLOB own CONFIGURE_DEPENDS */CMakeLists.txt)
-    foreach(nested IN LISTS own)
-        get_filename_component(nested ${nested} DIRECTORY)
-        file(GLOB_RECURSE theirs CONFIGURE_DEPENDS ${nested}/*.c)
-        if(theirs)
-            list(REMOVE_ITEM sources ${theirs})
-        endif()
-    endforeach()
-    foreach(source IN LISTS F_WITHOUT)
-        list(REMOVE_ITEM sources ${CMAKE_CURRENT_SOURCE_DIR}/${source})
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${name}/*.c)
+    foreach(without IN LISTS F_WITHOUT)
+        list(FILTER sources EXCLUDE REGEX "/src/${name}/${without}(/|$)")
     endforeach()
     string(REPLACE "/" "_" target lr_${name})
     add_library(${target} OBJECT ${sources} ${F_WITH})

@@ -53,18 +53,20 @@ def read_outputs(build):
 
 
 def root_of(build, folder):
-    return build / PROGRAMS.get(folder, f"src/{folder}/CMakeFiles/lr_{folder.replace('/', '_')}.dir")
+    return build / PROGRAMS.get(folder, f"src/CMakeFiles/lr_{folder.replace('/', '_')}.dir")
 
 
-def read_objects(root, outputs):
+def read_objects(build, folder, outputs):
     """What a folder's files define, {name: file}, and want, {name: files}."""
+    root = root_of(build, folder)
     objects = [path for path in sorted(root.rglob("*.o"))
                if not outputs or str(path.resolve()) in outputs]
     if not objects:
         sys.exit(f"{root}: no objects: build first")
     defined, wanted = {}, defaultdict(set)
     for path, kind, name in symbols(objects):
-        file = re.sub(r"^\w+\.dir/", "", str(Path(path).relative_to(root))).removesuffix(".o")
+        file = re.sub(r"^\w+\.dir/", "", str(Path(path).relative_to(root)))
+        file = file.removeprefix(f"{folder}/").removesuffix(".o")
         if kind == "U":
             wanted[name].add(file)
         else:
@@ -111,7 +113,7 @@ def check(build):
     outputs = read_outputs(build)
     programs = [folder for folder, where in PROGRAMS.items() if any((build / where).rglob("*.o"))]
     for folder in [*allowed, *programs]:
-        defined, wanted[folder] = read_objects(root_of(build, folder), outputs)
+        defined, wanted[folder] = read_objects(build, folder, outputs)
         for name, file in defined.items():
             home.setdefault(name, (folder, file))
     for folder in allowed:

@@ -45,10 +45,9 @@ static lr_status open_transform(struct transform *t, const struct fft_job *job)
                : lr_error(job->log, LR_FAILED, "FFTW has no plan for %d x %d x %d voxels", size[0], size[1], size[2]);
 }
 
-static void multiply(void *user, int64_t begin, int64_t end, int worker)
+static void multiply(void *user, int64_t begin, int64_t end)
 {
     const struct transform *t = user;
-    (void)worker;
     for (int64_t k = begin; k < end; k++) {
         float *value = t->complex[k];
         const float *factor = t->spectrum[k % t->bins];

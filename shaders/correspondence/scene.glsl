@@ -2,7 +2,12 @@
 // Copyright The LORaster authors
 //
 // The scanner as src/correspondence/scene.c uploads it. Lengths are in mm, and vectors in the scanner's frame.
+// RAYS: lines of a crystal along each of its axes, in sampled mode.
 #include "common/bindings.h"
+
+#ifndef RAYS
+#define RAYS 4
+#endif
 
 struct Module {
     vec4 centre_pitch_u; // centre of the detection plane, pitch along u

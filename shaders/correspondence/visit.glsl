@@ -16,10 +16,6 @@
 #include "correspondence/absorption.glsl"
 #endif
 
-#ifndef RAYS
-#define RAYS 4
-#endif
-
 layout(local_size_x = LR_GROUP_SIZE) in;
 
 layout(std430, binding = LR_BIND_DRAWS) readonly buffer Draws

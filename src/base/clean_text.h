@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Cleaning of texts from files, which go to logs, terminals and JSON. */
-#ifndef LR_BASE_CLEAN_TEXT_H
-#define LR_BASE_CLEAN_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -57,5 +56,3 @@ static inline void lr_clean_text(char *text)
 {
     lr_clean_text_but(text, "");
 }
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Clocks. */
-#ifndef LR_BASE_CLOCK_H
-#define LR_BASE_CLOCK_H
+#pragma once
 
 #include <time.h>
 
@@ -14,5 +13,3 @@ static inline double lr_clock_seconds(void)
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Drivers of devices after fork(). A driver starts threads. A forked child lacks these threads, and would wait for them
  * without end. A child may therefore use no driver that its parent has opened. */
-#ifndef LR_BASE_DRIVER_H
-#define LR_BASE_DRIVER_H
+#pragma once
 
 #include <lr/log.h>
 #include <stdatomic.h>
@@ -21,5 +20,3 @@ lr_status lr_driver_check(const lr_driver_owner *owner, const char *driver, cons
 
 /* True if this process is the owner. Only the owner may free objects of the driver. */
 bool lr_driver_is_own(const lr_driver_owner *owner);
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Hashes. Some hashes are stored in files, so these functions must always return the same values. */
-#ifndef LR_BASE_HASH_H
-#define LR_BASE_HASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -45,5 +44,3 @@ void lr_sha256_add(struct lr_sha256 *sha, const void *bytes, size_t count);
 
 /* Puts the digest of all added bytes into `text`, in hexadecimal, and returns `text`. */
 const char *lr_sha256_end(struct lr_sha256 *sha, char text[lr_sha256_chars]);
-
-#endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Log messages, errors and progress. */
-#ifndef LR_BASE_LOG_H
-#define LR_BASE_LOG_H
+ * Log messages, errors and progress; parameters from callers of another version. */
+#pragma once
 
 #include <lr/log.h>
 #include <pthread.h>
+#include <stddef.h>
+#include <string.h>
 
 enum { LR_SENTENCE_BYTES = 1024 };
 
@@ -87,4 +88,11 @@ void lr_errors_work_for(struct lr_error_record *employer);
 /* Reports progress to the callback. errors: LR_CANCELLED, noted for lr_last_error, if the callback asks to stop. */
 lr_status lr_progress_report(const lr_progress *progress, const char *what, double done, double total);
 
-#endif
+/* --- parameters from callers whose headers are of another version, with shorter or longer structs --- */
+
+/* Declares `params`, which points to a copy of the caller's parameters. Fields that the caller's headers lack are 0.
+ * The copy lives as long as the block in which LR_TAKE stands. */
+#define LR_TAKE(type, params, given, bytes)                                                                            \
+    type params##_taken = {0};                                                                                         \
+    memcpy(&params##_taken, given, (bytes) < sizeof(type) ? (bytes) : sizeof(type));                                   \
+    const type *const params = &params##_taken

@@ -75,6 +75,11 @@ void lr_free_in_pieces(void *block, int64_t bytes)
     free(block);
 }
 
+void lr_free_blocks(void *const *blocks, size_t count)
+{
+    for (size_t k = 0; k < count; k++) free(blocks[k]);
+}
+
 char *lr_copy_string(const char *string, const lr_log *log)
 {
     if (string == NULL) return NULL;

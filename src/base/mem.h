@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Allocation that logs failures, arrays and texts that grow, and the limits of memory and processors of a process. */
-#ifndef LR_BASE_MEM_H
-#define LR_BASE_MEM_H
+#pragma once
 
 #include <lr/log.h>
 #include <stdbool.h>
@@ -22,6 +21,10 @@ void *lr_resize(void *block, int64_t count, size_t size, const char *what, const
 /* Frees a block of `bytes` bytes piece by piece. If a large block were freed at once, other threads that need new
  * memory would have to wait. block: from lr_alloc or lr_resize, or NULL. */
 void lr_free_in_pieces(void *block, int64_t bytes);
+
+/* Frees each of the blocks. NULL is allowed. */
+void lr_free_blocks(void *const *blocks, size_t count);
+#define lr_free_all(...) lr_free_blocks((void *const[]){__VA_ARGS__}, sizeof((void *[]){__VA_ARGS__}) / sizeof(void *))
 
 /* Copies a string. NULL gives NULL. If memory runs out, the result is NULL, too, and the failure is logged. */
 char *lr_copy_string(const char *string, const lr_log *log);
@@ -73,5 +76,3 @@ void lr_cgroup_visit(const char *controller, void (*visit)(void *user, const cha
 /* Reads the first `num_values` numbers of folder/file. Returns false if there is no such file, or if it has fewer
  * numbers, for instance the word "max". */
 bool lr_cgroup_read(const char *folder, const char *file, int num_values, double *values);
-
-#endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Order of numbers: comparisons for qsort() and bsearch(), searches of ascending lists, and a sort by whole numbers. */
-#ifndef LR_BASE_ORDER_H
-#define LR_BASE_ORDER_H
+ * Order of numbers: the smaller and the larger one, comparisons for qsort() and bsearch(), searches of ascending lists, and a sort by whole numbers. */
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,6 +18,16 @@ static inline int lr_order(double a, double b)
 static inline int lr_order_whole(int64_t a, int64_t b)
 {
     return (a > b) - (a < b);
+}
+
+static inline int64_t lr_smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t lr_larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
 }
 
 /* Returns the result of the first comparison, or that of the second if the first is 0. */
@@ -39,6 +48,11 @@ static inline int lr_order_lists(const double *a, const double *b, int count)
 static inline int lr_compare_ints(const void *a, const void *b)
 {
     return lr_order_whole(*(const int *)a, *(const int *)b);
+}
+
+static inline int lr_compare_uints(const void *a, const void *b)
+{
+    return lr_order_whole(*(const uint32_t *)a, *(const uint32_t *)b);
 }
 
 static inline int lr_compare_int64s(const void *a, const void *b)
@@ -106,5 +120,3 @@ static inline bool lr_radix_sort(void *items, void *spare, size_t size, int64_t 
     }
     return from == spare;
 }
-
-#endif

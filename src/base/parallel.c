@@ -207,8 +207,11 @@ static void work(void *user, int worker)
         const int64_t share = atomic_fetch_add(&loop->next_share, 1);
         if (share >= loop->num_shares) return;
         const int64_t begin = share * loop->grain;
-        const int64_t left = loop->count - begin;
-        loop->body(loop->user, begin, begin + (left < loop->grain ? left : loop->grain), worker);
+        const int64_t left = loop->count - begin, end = begin + (left < loop->grain ? left : loop->grain);
+        if (loop->body != NULL)
+            loop->body(loop->user, begin, end, worker);
+        else
+            loop->plain_body(loop->user, begin, end);
     }
 }
 
@@ -237,13 +240,21 @@ void lr_parallel_end(struct lr_parallel *loop)
     loop->num_helpers = 0;
 }
 
+static void run_loop(struct lr_parallel *loop)
+{
+    if (loop->count <= 0) return;
+    lr_parallel_begin(loop);
+    lr_parallel_end(loop);
+}
+
 void lr_parallel_for(int threads, int64_t count, int64_t grain, lr_parallel_body *body, void *user)
 {
-    struct lr_parallel loop = {.threads = threads, .count = count, .grain = grain, .body = body, .user = user};
-    if (count > 0) {
-        lr_parallel_begin(&loop);
-        lr_parallel_end(&loop);
-    }
+    run_loop(&(struct lr_parallel){threads, count, grain, .user = user, .plain_body = body});
+}
+
+void lr_parallel_workers(int threads, int64_t count, int64_t grain, lr_worker_body *body, void *user)
+{
+    run_loop(&(struct lr_parallel){threads, count, grain, .body = body, .user = user});
 }
 
 /* --- processors --- */

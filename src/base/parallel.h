@@ -3,8 +3,7 @@
  *
  * Loops that several threads share. Threads wait in a pool from one loop to the next, because starting a thread takes
  * longer than many loops. A thread that has waited for a second ends. A child of fork() starts its own threads. */
-#ifndef LR_BASE_PARALLEL_H
-#define LR_BASE_PARALLEL_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -16,11 +15,13 @@ int lr_num_processors(void);
 
 /* The body of a loop for indices begin <= i < end. worker: number of the worker that calls the body, 0 <= worker <
  * threads. */
-typedef void lr_parallel_body(void *user, int64_t begin, int64_t end, int worker);
+typedef void lr_parallel_body(void *user, int64_t begin, int64_t end);
+typedef void lr_worker_body(void *user, int64_t begin, int64_t end, int worker);
 
 /* Calls `body` for all indices 0 .. count - 1 and returns when all are done. Workers take pieces of `grain` indices
  * until none is left. Worker 0 is the calling thread, which does all the work if no other thread can be started. */
 void lr_parallel_for(int threads, int64_t count, int64_t grain, lr_parallel_body *body, void *user);
+void lr_parallel_workers(int threads, int64_t count, int64_t grain, lr_worker_body *body, void *user);
 
 /* Sets *least to `number` if `number` is smaller. Several threads may call this function for the same *least. */
 static inline void lr_lower(atomic_llong *least, int64_t number)
@@ -33,12 +34,14 @@ static inline void lr_lower(atomic_llong *least, int64_t number)
 struct lr_pool_thread;
 
 /* A loop in two steps. Between the steps the caller does other work, while threads of the pool run the loop. The caller
- * sets the first five fields and zeroes all other fields. The struct must not move between the steps. */
+ * sets one of the two bodies and the other fields up to `plain_body`, and zeroes all further fields. The struct must
+ * not move between the steps. */
 struct lr_parallel {
     int threads;
     int64_t count, grain;
-    lr_parallel_body *body;
+    lr_worker_body *body;
     void *user;
+    lr_parallel_body *plain_body; /* used if `body` is NULL */
     int64_t num_shares;
     atomic_llong next_share;
     struct lr_pool_thread **helpers; /* owned [num_helpers] */
@@ -107,5 +110,3 @@ struct lr_watch {
 /* Begins to watch. If no thread can be started, `act` is never called. */
 void lr_watch_begin(struct lr_watch *watch);
 void lr_watch_end(struct lr_watch *watch);
-
-#endif

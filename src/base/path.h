@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Paths as texts, and the search for files that come with the library. */
-#ifndef LR_BASE_PATH_H
-#define LR_BASE_PATH_H
+#pragma once
 
 #include <limits.h>
 #include <lr/log.h>
@@ -50,5 +49,3 @@ bool lr_part_find(const struct lr_part_places *places, const char *file, char pa
 
 /* Finds a program that LORaster starts, as lr_part_find does. The environment variable is LORASTER_LIBEXEC. */
 bool lr_helper_find(const char *name, char path[PATH_MAX]);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * The command line as a table: each verb declares its options, and everything else (parsing, "did you mean", help,
  * manual pages, completion by a shell) follows from the declarations. */
-#ifndef LR_CLI_ARGS_H
-#define LR_CLI_ARGS_H
+#pragma once
 
 #include "report.h"
 
@@ -166,5 +165,3 @@ void args_complain(struct cli_args *args, const char *format, ...) LR_PRINTF(2, 
 /* The entry of `words` (NULL at the end) that is most similar to `text`, or NULL if none is similar. Leading dashes
  * and capitals are ignored. */
 const char *args_nearest(const char *text, const char *const *words);
-
-#endif

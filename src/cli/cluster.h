@@ -3,8 +3,7 @@
  *
  * A verb that several processes run together, started by mpirun. Only rank 0 reports progress and writes results.
  * Each error is printed by one rank, which names itself. */
-#ifndef LR_CLI_CLUSTER_H
-#define LR_CLI_CLUSTER_H
+#pragma once
 
 #include "common.h"
 
@@ -42,5 +41,3 @@ lr_status cluster_note_memory(struct cluster *cluster, struct report *report);
 
 /* Writes the JSON object "ranks": the number of ranks and how they exchange numbers. Writes nothing for one process. */
 void cluster_json(const struct cluster *cluster, struct json *json);
-
-#endif

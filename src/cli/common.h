@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Functions that most verbs share: they open a scanner, its LORs, a grid and an operator, and write output. */
-#ifndef LR_CLI_COMMON_H
-#define LR_CLI_COMMON_H
+#pragma once
 
 #include "args.h"
 
@@ -257,5 +256,3 @@ struct forecast_rows {
 /* Refuses or reports rows in the way that forecast_projections does for projections. A few rows are neither forecast
  * nor refused. *elements: the expected number of elements; 0 = not known. */
 lr_status forecast_rows(struct setup *setup, const struct forecast_rows *rows, double *elements, bool *goes_on);
-
-#endif

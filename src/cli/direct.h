@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Views, kernels and operators from the command line, shared by the verbs `direct`. */
-#ifndef LR_CLI_DIRECT_H
-#define LR_CLI_DIRECT_H
+#pragma once
 
 #include "cluster.h"
 
@@ -59,5 +58,3 @@ struct direct_work {
 lr_status direct_open(struct direct_setup *setup, struct cli_args *args, const struct direct_work *work);
 
 void direct_finish(struct direct_setup *setup);
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * The choice of rows and LORs, factors per LOR, and rows kept in memory, for the verbs that compute rows. */
-#ifndef LR_CLI_MATRIX_H
-#define LR_CLI_MATRIX_H
+#pragma once
 
 #include "common.h"
 
@@ -76,5 +75,3 @@ lr_status retained_row_restrict(const struct setup *setup, const struct retained
 lr_row retained_row_view(const struct retained_row *row);
 
 void retained_row_finish(struct retained_row *row);
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Pictures on one sheet, and the correspondence images of one point with one module. */
-#ifndef LR_CLI_PICTURES_H
-#define LR_CLI_PICTURES_H
+#pragma once
 
 #include "common.h"
 
@@ -70,5 +69,3 @@ lr_picture *bitmap_draw(const struct setup *setup, const struct bitmap *bitmap, 
 
 /* Makes the bitmap of the module whose image has the greatest total weight. */
 lr_status bitmap_take_brightest(struct setup *setup, const double point_mm[3], struct bitmap *bitmap);
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * The program's messages on standard error, progress, and JSON. */
-#ifndef LR_CLI_REPORT_H
-#define LR_CLI_REPORT_H
+#pragma once
 
 #include <lr/log.h>
 #include <stdbool.h>
@@ -131,5 +130,3 @@ struct run_bar {
 
 /* Initialises the bar. The caller then sets name, before, each, iterations and subsets. */
 void run_bar_init(struct run_bar *bar, struct report *report);
-
-#endif

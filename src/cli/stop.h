@@ -4,8 +4,7 @@
  * The program's reaction to Ctrl-C, SIGTERM and SIGHUP (closed terminal). Work is asked to stop at its next progress
  * report. If no report comes within 1.5 s, the program ends with the same message and exit code. Incomplete files have
  * no name yet, so they leave nothing behind. */
-#ifndef LR_CLI_STOP_H
-#define LR_CLI_STOP_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -29,5 +28,3 @@ void stop_wait_for_results(void);
 
 /* Ends the reaction to signals. From now on signals have no effect, and a countdown that has begun has none. */
 void stop_end(void);
-
-#endif

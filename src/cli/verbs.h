@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * The verbs, and the function that runs them for each program. The verbs `bench` are in bench/, a separate program. */
-#ifndef LR_CLI_VERBS_H
-#define LR_CLI_VERBS_H
+#pragma once
 
 #include "args.h"
 
@@ -57,5 +56,3 @@ extern const struct cli_verb verb_bench_listmode;
 extern const struct cli_verb verb_bench_cluster;
 extern const struct cli_verb verb_demo;
 extern const struct cli_verb verb_view;
-
-#endif

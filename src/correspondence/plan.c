@@ -477,17 +477,10 @@ failed:
 void lr_plan_destroy(struct lr_plan *plan)
 {
     if (plan == NULL) return;
-    free(plan->images);
-    free(plan->draws);
-    free(plan->batch_rows);
-    free(plan->sights);
-    free(plan->hiders);
+    lr_free_all(plan->images, plan->draws, plan->batch_rows, plan->sights, plan->hiders);
     if (plan->hidden != NULL) {
-        free(plan->hidden->views);
-        free(plan->hidden->corners);
-        free(plan->hidden->hiders);
-        free(plan->hidden->candidates);
-        free(plan->hidden);
+        lr_free_all(plan->hidden->views, plan->hidden->corners, plan->hidden->hiders, plan->hidden->candidates,
+                    plan->hidden);
     }
     free(plan);
 }
@@ -521,11 +514,10 @@ struct reading {
     int64_t next_row;           /* next row to be delivered, counted from the first */
 };
 
-static void read_share(void *user, int64_t begin, int64_t end, int worker)
+static void read_share(void *user, int64_t begin, int64_t end)
 {
     struct reading *reading = user;
     const struct lr_row_batches *batches = reading->batches;
-    (void)worker;
     for (int64_t k = begin; k < end; k++) {
         struct lr_elements *list = &reading->lists[k];
         list->count = 0;

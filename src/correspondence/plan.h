@@ -3,8 +3,7 @@
  *
  * A plan divides correspondence images into batches, in order. A batch has the images that fit into one atlas, with
  * their points, modules and tiles. This code does not use OpenGL. */
-#ifndef LR_CORRESPONDENCE_PLAN_H
-#define LR_CORRESPONDENCE_PLAN_H
+#pragma once
 
 #include "model/lors/pair_window.h"
 #include "model/lors/rows.h"
@@ -167,5 +166,3 @@ struct lr_row_batches {
  * once. If the points of a row are in several batches, the elements of these batches are merged. */
 lr_status lr_row_batches_deliver(const struct lr_row_batches *batches, const struct lr_rows *rows,
                                  const lr_row_sink *sink);
-
-#endif

@@ -69,10 +69,10 @@ lr_status lr_scene_masks_init(struct lr_scene_masks *masks, struct gl_context *c
         entries[k] = (struct scene_mask){mask->kind, mask->offset_a, mask->offset_b, 0};
         masks->any = masks->any || mask->kind != LR_MASK_ALL;
     }
-    masks->entries = lr_data_buffer(ctx, "coincidence masks", own->num_pairs * (int64_t)sizeof(*entries), entries);
+    masks->entries = gl_data_buffer(ctx, "coincidence masks", own->num_pairs * (int64_t)sizeof(*entries), entries);
     free(entries);
     masks->words =
-        lr_data_buffer(ctx, "coincidence mask words", own->num_words * (int64_t)sizeof(*own->words), own->words);
+        gl_data_buffer(ctx, "coincidence mask words", own->num_words * (int64_t)sizeof(*own->words), own->words);
     return masks->entries != NULL && masks->words != NULL ? LR_OK : LR_FAILED;
 }
 
@@ -104,19 +104,19 @@ static lr_status upload_scene(struct lr_scene *scene, const struct lr_scene_abso
         }
     }
     if (modules != NULL)
-        scene->modules = lr_data_buffer(scene->ctx, "modules", num_modules * (int64_t)sizeof(*modules), modules);
+        scene->modules = gl_data_buffer(scene->ctx, "modules", num_modules * (int64_t)sizeof(*modules), modules);
     free(modules);
 
     uint32_t *module_of = lr_alloc(scanner->num_crystals, sizeof(*module_of), "the modules of crystals", log);
     for (int m = 0; module_of != NULL && m < num_modules; m++)
         for (int c = scanner->first_crystal[m]; c < scanner->first_crystal[m + 1]; c++) module_of[c] = (uint32_t)m;
     if (module_of != NULL)
-        scene->crystal_module = lr_data_buffer(scene->ctx, "module of each crystal",
+        scene->crystal_module = gl_data_buffer(scene->ctx, "module of each crystal",
                                                scanner->num_crystals * (int64_t)sizeof(*module_of), module_of);
     free(module_of);
 
     const int64_t entries = (int64_t)num_modules * num_modules;
-    scene->pairs = lr_data_buffer(scene->ctx, "pairs", entries * (int64_t)sizeof(struct scene_pair), NULL);
+    scene->pairs = gl_data_buffer(scene->ctx, "pairs", entries * (int64_t)sizeof(struct scene_pair), NULL);
     if (!scene->modules || !scene->crystal_module || !scene->pairs) return LR_FAILED;
     const struct lr_pair_window all = lr_pair_window_all(scene->lors);
     LR_TRY(lr_scene_set_window(scene, &all));
@@ -153,21 +153,15 @@ lr_status lr_scene_init(struct lr_scene *scene, struct gl_context *ctx, const lr
 void lr_scene_finish(struct lr_scene *scene)
 {
     gl_texture_destroy(scene->mu);
-    gl_buffer_destroy(scene->masks.words);
-    gl_buffer_destroy(scene->masks.entries);
-    gl_buffer_destroy(scene->pairs);
-    gl_buffer_destroy(scene->crystal_module);
-    gl_buffer_destroy(scene->modules);
+    gl_buffers_destroy(scene->masks.words, scene->masks.entries, scene->pairs, scene->crystal_module, scene->modules);
     *scene = (struct lr_scene){0};
 }
 
 void lr_scene_bind(const struct lr_scene *scene, struct gl_pass *pass)
 {
-    pass->buffers[LR_BIND_MODULES].buffer = scene->modules;
-    pass->buffers[LR_BIND_CRYSTAL_MODULE].buffer = scene->crystal_module;
-    pass->buffers[LR_BIND_PAIRS].buffer = scene->pairs;
-    pass->buffers[LR_BIND_MASK_ENTRIES].buffer = scene->masks.entries;
-    pass->buffers[LR_BIND_MASK_WORDS].buffer = scene->masks.words;
+    gl_pass_bind(pass, {LR_BIND_MODULES, scene->modules}, {LR_BIND_CRYSTAL_MODULE, scene->crystal_module},
+                 {LR_BIND_PAIRS, scene->pairs}, {LR_BIND_MASK_ENTRIES, scene->masks.entries},
+                 {LR_BIND_MASK_WORDS, scene->masks.words});
     pass->textures[LR_UNIT_MU] = scene->mu;
 }
 
@@ -209,7 +203,7 @@ struct gl_buffer *lr_penetration_boxes(struct gl_context *ctx, const lr_scanner 
         boxes[m].mu_per_mm = (float)lr_module_mu_per_mm(scanner, m);
     }
     struct gl_buffer *buffer =
-        lr_data_buffer(ctx, "boxes of modules", scanner->num_modules * (int64_t)sizeof(*boxes), boxes);
+        gl_data_buffer(ctx, "boxes of modules", scanner->num_modules * (int64_t)sizeof(*boxes), boxes);
     free(boxes);
     return buffer;
 }

@@ -3,8 +3,7 @@
  *
  * The scanner on the device: modules, crystals, pairs and coincidence masks, in the layout of
  * shaders/correspondence/{scene,lor,coincidence}.glsl. */
-#ifndef LR_CORRESPONDENCE_SCENE_H
-#define LR_CORRESPONDENCE_SCENE_H
+#pragma once
 
 #include "correspondence/plan.h"
 #include "gl/pass.h"
@@ -75,5 +74,3 @@ struct gl_buffer *lr_penetration_boxes(struct gl_context *ctx, const lr_scanner 
 
 /* Returns the largest number of lines of an image. The lines of an image pass through three sides of a module's box. */
 int64_t lr_penetration_most_lines(const lr_scanner *scanner, int rays);
-
-#endif

@@ -4,7 +4,6 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/units.h"
 #include "base/vec.h"
 #include "common/bindings.h"
 #include "model/lors/pair_window.h"
@@ -41,7 +40,7 @@ static lr_status blank_window(const struct lr_blanks *blanks, const struct gl_bu
         memcpy(pairs[k], entry, sizeof(entry));
         first += (uint32_t)lr_pair_window_size(window, window->begin + k);
     }
-    struct gl_buffer *list = lr_data_buffer(ctx, "pairs of modules", count * (int64_t)sizeof(*pairs), pairs);
+    struct gl_buffer *list = gl_data_buffer(ctx, "pairs of modules", count * (int64_t)sizeof(*pairs), pairs);
     free(pairs);
     const uint32_t uniforms[4] = {(uint32_t)count};
     struct gl_pass pass = {.label = "interleaved LORs",
@@ -50,9 +49,7 @@ static lr_status blank_window(const struct lr_blanks *blanks, const struct gl_bu
                            .uniform_bytes = sizeof(uniforms),
                            .groups = {gl_groups_in_turn(count, 1), 1, 1},
                            .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
-    pass.buffers[LR_BIND_MODULES].buffer = blanks->modules;
-    pass.buffers[LR_BIND_PAIRS].buffer = list;
-    pass.buffers[LR_BIND_ROWS].buffer = kept;
+    gl_pass_bind(&pass, {LR_BIND_MODULES, blanks->modules}, {LR_BIND_PAIRS, list}, {LR_BIND_ROWS, kept});
     pass.buffers[LR_BIND_OUTPUT] = (struct gl_range){range.buffer, aligned, range.offset - aligned + range.bytes};
     const lr_status status = list != NULL ? gl_pass_run(ctx, &pass) : LR_FAILED;
     gl_buffer_destroy(list);
@@ -74,7 +71,7 @@ lr_status lr_blanks_run(struct lr_blanks *blanks, const lr_lors *lors, const lr_
                                       4 * places->rank + 2 * places->is_v + (places->step > 0)};
             memcpy(modules[m], entry, sizeof(entry));
         }
-        blanks->modules = lr_data_buffer(ctx, "places of crystals", num_modules * (int64_t)sizeof(*modules), modules);
+        blanks->modules = gl_data_buffer(ctx, "places of crystals", num_modules * (int64_t)sizeof(*modules), modules);
         free(modules);
         static const char *const name = "correspondence/blank.comp";
         blanks->program = gl_program_create(ctx, &(struct gl_program_params){.compute = name, .label = name});
@@ -91,7 +88,7 @@ lr_status lr_blanks_run(struct lr_blanks *blanks, const lr_lors *lors, const lr_
         for (int kind = 0; kind < LR_ROW_KINDS; kind++)
             if (lr_turn(lors, part->interleave, sum, kind) == part->interleave_turn) sums[sum] |= 1u << kind;
     }
-    struct gl_buffer *kept = lr_data_buffer(ctx, "angles of LORs", num_sums * (int64_t)sizeof(*sums), sums);
+    struct gl_buffer *kept = gl_data_buffer(ctx, "angles of LORs", num_sums * (int64_t)sizeof(*sums), sums);
     free(sums);
     lr_status status = kept != NULL ? LR_OK : LR_FAILED;
     struct lr_pair_window window = lr_pair_window_begin(lors, part->pairs, part->num_pairs);
@@ -119,7 +116,7 @@ enum { PIECE = 1 << 16 };
 lr_status lr_fixed_init(struct lr_fixed *fixed, struct gl_context *ctx, int64_t count, int exponent)
 {
     *fixed = (struct lr_fixed){.count = count, .exponent = exponent, .unit = ldexp(1.0, exponent - BITS)};
-    fixed->buffer = lr_data_buffer(ctx, "sums in fixed point", HEAD_BYTES + count * LR_FIXED_BYTES, NULL);
+    fixed->buffer = gl_data_buffer(ctx, "sums in fixed point", HEAD_BYTES + count * LR_FIXED_BYTES, NULL);
     return fixed->buffer != NULL ? LR_OK : LR_FAILED;
 }
 

@@ -3,8 +3,7 @@
  *
  * LOR values on the device: values of other parts' LORs are set to 0, and sums are added in fixed point. Vectors are in
  * float32. The context must be current. */
-#ifndef LR_CORRESPONDENCE_VALUES_H
-#define LR_CORRESPONDENCE_VALUES_H
+#pragma once
 
 #include "gl/pass.h"
 #include "gl/vectors.h"
@@ -61,5 +60,3 @@ int lr_fixed_exponent(const float *values, int64_t count);
  * estimate of the largest element. The estimate is the element of a crystal seen from the midpoint between the two
  * nearest modules that have LORs. */
 int lr_fixed_sum_exponent(const struct lr_backend_params *params, const float *image);
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * The CUDA device of the calling thread, and the device's clock. */
-#ifndef LR_CUDA_INTEROP_DEVICE_H
-#define LR_CUDA_INTEROP_DEVICE_H
+#pragma once
 
 #include <cuda_runtime_api.h>
 #include <lr/log.h>
@@ -43,5 +42,3 @@ lr_status lr_cuda_watch_mark(struct lr_cuda_watch *watch, int end, cudaStream_t 
  * only those that are finished. An interval that cannot be read counts as zero. */
 lr_status lr_cuda_watch_read(struct lr_cuda_watch *watch, bool waits);
 void lr_cuda_watch_finish(struct lr_cuda_watch *watch);
-
-#endif

@@ -5,8 +5,7 @@
  * then to CUDA until it is given back. Only the current owner can use the object; OpenGL refuses an object that is lent
  * (gl/resource.h). Lending and giving back each cost more than a projection. A lent object therefore stays with CUDA
  * until OpenGL needs it. Destroying a lent object ends its loan. */
-#ifndef LR_CUDA_INTEROP_LEND_H
-#define LR_CUDA_INTEROP_LEND_H
+#pragma once
 
 #include "gl/resource.h"
 
@@ -48,5 +47,3 @@ uint64_t lr_cuda_taking(const struct lr_cuda_object *object);
 
 /* Returns LR_OK for cudaSuccess. Otherwise logs "WHAT: CUDA says REASON" and returns LR_FAILED. */
 lr_status lr_cuda_check(int error, const char *what, const lr_log *log);
-
-#endif

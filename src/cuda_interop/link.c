@@ -102,8 +102,7 @@ static lr_status load_nccl(struct lr_nccl *nccl, const lr_log *log)
     if (library == NULL) {
         const char *why = dlerror();
         return lr_error(log, LR_NO_DEVICE,
-                        "no NCCL (%s): install NVIDIA's libnccl2, or set LORASTER_NCCL to the path of "
-                        "a libnccl.so.2",
+                        "no NCCL (%s): install NVIDIA's libnccl2, or set LORASTER_NCCL to the path of a libnccl.so.2",
                         why != NULL ? why : name);
     }
     /* POSIX guarantees that a function's address fits into a pointer to an object. */
@@ -111,9 +110,8 @@ static lr_status load_nccl(struct lr_nccl *nccl, const lr_log *log)
         void *found = dlsym(library, wanted[k].name);
         if (found == NULL) {
             return lr_error(log, LR_NO_DEVICE,
-                            "%s has no %s: install NCCL 2.14 or later, or set LORASTER_NCCL to the "
-                            "path of one",
-                            name, wanted[k].name);
+                            "%s has no %s: install NCCL 2.14 or later, or set LORASTER_NCCL to the path of one", name,
+                            wanted[k].name);
         }
         memcpy((char *)nccl + wanted[k].offset, &found, sizeof(found));
     }

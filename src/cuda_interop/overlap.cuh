@@ -5,8 +5,7 @@
  * depend on the previous kernel, and waits before it reads or writes an image. Every kernel launched this way must call
  * wait_for_last_kernel, because later kernels of the stream rely on this wait. Kernels can read tables before this
  * call, because the host has already waited for the tables. */
-#ifndef LR_CUDA_OVERLAP_CUH
-#define LR_CUDA_OVERLAP_CUH
+#pragma once
 
 #include <cuda_runtime.h>
 
@@ -110,5 +109,3 @@ __device__ inline void let_next_kernel_begin()
     cudaTriggerProgrammaticLaunchCompletion();
 #endif
 }
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Parameters of kernels on vectors, and their launches. Launches return a cudaError_t, and do not wait. */
-#ifndef LR_CUDA_INTEROP_VECTOR_PASSES_H
-#define LR_CUDA_INTEROP_VECTOR_PASSES_H
+#pragma once
 
 #include "common/bindings.h"
 #include "device/vector.h"
@@ -105,6 +104,4 @@ int lr_cuda_launch_terms(const lr_cuda_terms_pass *pass, void *stream);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

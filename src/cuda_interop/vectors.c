@@ -226,8 +226,7 @@ static lr_status wrap(const lr_vector_params *params, void *memory, lr_vector *v
         }
         if ((uintptr_t)memory % (uintptr_t)size != 0) {
             return lr_error(params->log, LR_USAGE,
-                            "numbers of %d bytes cannot begin at %p: their address must be a "
-                            "multiple of their size",
+                            "numbers of %d bytes cannot begin at %p: their address must be a multiple of their size",
                             (int)size, memory);
         }
     }

@@ -3,8 +3,7 @@
  *
  * Kernels of operations on vectors, and the sums of one thread. Tests also run them on the processor. Results are
  * computed in double and rounded once. */
-#ifndef LR_CUDA_VECTORS_CUH
-#define LR_CUDA_VECTORS_CUH
+#pragma once
 
 #include "cuda_interop/vector_passes.h"
 
@@ -172,5 +171,3 @@ __device__ inline vector_sums divide_numbers(const lr_cuda_vector_pass &pass, co
     }
     return fit;
 }
-
-#endif

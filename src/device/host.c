@@ -37,8 +37,7 @@ static lr_status create(const lr_vector_params *params, int64_t bytes, lr_vector
 
 static void destroy(lr_vector *vector)
 {
-    free(vector->storage->block);
-    free(vector->storage);
+    lr_free_all(vector->storage->block, vector->storage);
 }
 
 static lr_status copy(const lr_vector *from, lr_vector *to)
@@ -78,11 +77,10 @@ static void store(const lr_vector *vector, int64_t begin, int count, const doubl
             y[k] = vector_result(op, y[k], in[0][k], in[1][k], in[2][k], task->scalar, task->floor);                   \
         break;
 
-static void apply_blocks(void *user, int64_t first, int64_t end, int worker)
+static void apply_blocks(void *user, int64_t first, int64_t end)
 {
     const struct lr_vector_task *task = user;
     double y[BLOCK] = {0}, in[LR_VECTOR_INPUTS][BLOCK] = {{0}};
-    (void)worker;
     for (int64_t block = first; block < end; block++) {
         const int64_t begin = block * BLOCK;
         const int count = (int)(task->y.count - begin < BLOCK ? task->y.count - begin : BLOCK);
@@ -103,12 +101,11 @@ struct filling {
     double value;
 };
 
-static void fill_blocks(void *user, int64_t first, int64_t end, int worker)
+static void fill_blocks(void *user, int64_t first, int64_t end)
 {
     const struct filling *filling = user;
     const int64_t begin = first * BLOCK;
     const int64_t most = filling->vector.count, stop = end * BLOCK < most ? end * BLOCK : most;
-    (void)worker;
     if (filling->vector.precision == LR_FLOAT64) {
         double *values = filling->vector.values;
         for (int64_t k = begin; k < stop; k++) values[k] = filling->value;
@@ -167,10 +164,9 @@ static inline void add_number(struct lanes *lanes, int k, double x, double y)
     lanes->not_finite[k] += !is_number;
 }
 
-static void add_shares(void *user, int64_t first, int64_t last, int worker)
+static void add_shares(void *user, int64_t first, int64_t last)
 {
     struct summing *at = user;
-    (void)worker;
     for (int64_t n = first; n < last; n++) {
         double x[BLOCK], y[BLOCK];
         struct lanes lanes = {0};
@@ -234,10 +230,9 @@ struct dividing {
     lr_poisson_fit shares[MOST_SHARES];
 };
 
-static void divide_shares(void *user, int64_t first, int64_t last, int worker)
+static void divide_shares(void *user, int64_t first, int64_t last)
 {
     struct dividing *at = user;
-    (void)worker;
     for (int64_t n = first; n < last; n++) {
         const int64_t share = at->first + n;
         const int64_t end = (share + 1) * SHARE < at->count ? (share + 1) * SHARE : at->count;
@@ -343,13 +338,12 @@ static void add_row(const lr_relative_differences *differences, const struct row
     }
 }
 
-static void difference_rows(void *user, int64_t begin, int64_t end, int worker)
+static void difference_rows(void *user, int64_t begin, int64_t end)
 {
     const lr_relative_differences *differences = user;
     const lr_vector *target = differences->y;
     const int length = differences->size[0], ny = differences->size[1], nz = differences->size[2];
     const bool adds = differences->what == LR_DIFFERENCES_GRADIENT;
-    (void)worker;
     for (int64_t row = begin; row < end; row++) {
         const int y = (int)(row % ny), z = (int)(row / ny);
         for (int first = 0; first < length; first += PIECE) {
@@ -395,11 +389,10 @@ static void add_numbers(const lr_vector *x, int64_t begin, int count, double wei
     for (int k = 0; k < count; k++) sums[k] += weight * (double)numbers[k];
 }
 
-static void convolve_rows(void *user, int64_t begin, int64_t end, int worker)
+static void convolve_rows(void *user, int64_t begin, int64_t end)
 {
     const lr_convolution *convolution = user;
     const int length = convolution->size[0];
-    (void)worker;
     for (int64_t row = begin; row < end; row++) {
         for (int first = 0; first < length; first += PIECE) {
             const int range[2] = {first, length - first < PIECE ? length - first : PIECE};

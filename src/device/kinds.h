@@ -3,8 +3,7 @@
  *
  * Tables of functions for places on a device and their vectors. A place is where vectors are stored (lr/vector.h). The
  * plugins of gl/ and cuda_interop/ have one table each. */
-#ifndef LR_DEVICE_KINDS_H
-#define LR_DEVICE_KINDS_H
+#pragma once
 
 #include "device/place.h"
 #include "device/vector.h"
@@ -112,5 +111,3 @@ struct lr_place_fns {
     const struct lr_link_fns *link;
 };
 extern const struct lr_place_fns lr_place_gl_fns, lr_place_cuda_fns;
-
-#endif

@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "base/sized.h"
 #include "device/kinds.h"
 #include "plugin/plugin.h"
 

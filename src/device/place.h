@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * The members of a place, for backends that compute where their vectors are. */
-#ifndef LR_DEVICE_PLACE_H
-#define LR_DEVICE_PLACE_H
+#pragma once
 
 #include "base/driver.h"
 #include "base/mem.h"
@@ -70,5 +69,3 @@ static inline struct lr_vector_range lr_vector_gl_range(const lr_vector *vector)
     const int64_t size = lr_vector_size(vector);
     return (struct lr_vector_range){vector->storage->buffer, vector->begin * size, vector->count * size};
 }
-
-#endif

@@ -6,7 +6,6 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/sized.h"
 #include "device/kinds.h"
 #include "device/place.h"
 
@@ -286,8 +285,7 @@ lr_status lr_vector_convolve(const lr_convolution *convolution)
     if (convolution->axis < 0 || convolution->axis > 2 || convolution->reach < 0 ||
         convolution->reach >= LR_CONVOLUTION_REACH) {
         return lr_error(log_of(convolution->x), LR_USAGE,
-                        "a convolution along axis %d that reaches %d numbers: axes are 0 to 2, and "
-                        "it may reach %d",
+                        "a convolution along axis %d that reaches %d numbers: axes are 0 to 2, and it may reach %d",
                         convolution->axis, convolution->reach, LR_CONVOLUTION_REACH - 1);
     }
     return fns_of(convolution->y)->convolve(convolution);

@@ -3,8 +3,7 @@
  *
  * The table of vector functions of one kind of place. The facade has checked that counts are equal, and, unless a
  * function says otherwise, that all vectors are at this place and have one precision. */
-#ifndef LR_DEVICE_VECTOR_H
-#define LR_DEVICE_VECTOR_H
+#pragma once
 
 #include <lr/vector.h>
 
@@ -153,5 +152,3 @@ static inline lr_poisson_fit lr_vector_name_fit(const double sums[LR_VECTOR_NUM_
                             .left_out_lors = (int64_t)sums[3],
                             .left_out_counts = sums[4]};
 }
-
-#endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The interface of a backend of the family `direct`. */
-#ifndef LR_DIRECT_BACKEND_H
-#define LR_DIRECT_BACKEND_H
+ * The interface of a backend of the family `direct`, and functions that its backends share. */
+#pragma once
 
 #include "operator/backend.h"
 
@@ -72,4 +71,34 @@ lr_status lr_deposit_compute_create(const struct lr_deposit_backend_params *para
 double lr_view_set_azimuth_border_deg(const lr_view_set *set, int azimuth);
 double lr_view_set_tilt_border_deg(const lr_view_set *set, int tilt);
 
-#endif
+/* --- parts of the data by views, and rows from the look-up tables, for all backends --- */
+
+/* A projection of one view; in and out are [num_voxels], float, or double if in_double. */
+struct lr_direct_projection {
+    bool is_forward;
+    bool is_same; /* true if `in` has not changed since the last projection */
+    int view;
+    const void *in;
+    void *out;
+};
+
+struct lr_direct_views {
+    const struct lr_direct_backend_params *params;
+    bool in_double;
+    int64_t num_voxels;
+    lr_status (*project)(void *self, const struct lr_direct_projection *projection);
+    void *self;
+    void *one;                 /* owned: a histo-image or image, in the backend's precision */
+    double *sum;               /* owned: sum of back-projections */
+    lr_direct_tables **tables; /* owned [num_views], for rows; NULL until the first rows */
+};
+
+/* Initialises members other than params, in_double, project and self, which the caller has set. The caller calls the
+ * finish function even after an error. errors: LR_FAILED. */
+lr_status lr_direct_views_init(struct lr_direct_views *views);
+void lr_direct_views_finish(struct lr_direct_views *views);
+
+/* Functions of struct lr_backend_fns, for vectors on the host. self: a struct lr_direct_views. */
+lr_status lr_direct_views_project(void *self, bool is_forward, const lr_selection *part, const lr_vector *in,
+                                  lr_vector *out);
+lr_status lr_direct_views_rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink);

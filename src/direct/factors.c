@@ -5,11 +5,9 @@
  * make one table of lines for each direction of a batch. Each thread then works on slices of all histo-images. The
  * order of every sum is therefore the same for any number of threads. */
 #include "base/log.h"
-#include "base/sized.h"
 
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "base/units.h"
 #include "base/vec.h"
 #include "model/lors/attenuation.h"
 #include "model/scanner/coincidence.h"
@@ -544,10 +542,9 @@ static void add_slice(struct job *job, int64_t k, int z)
     }
 }
 
-static void add_slices(void *user, int64_t begin, int64_t end, int worker)
+static void add_slices(void *user, int64_t begin, int64_t end)
 {
     struct job *job = user;
-    (void)worker;
     for (int64_t z = begin; z < end; z++)
         for (int64_t k = 0; k < job->count; k++) add_slice(job, k, (int)z);
 }
@@ -591,7 +588,7 @@ static lr_status run(struct job *job)
 
         lr_status status = LR_OK;
         for (int64_t k = 0; k < job->count; k++) job->directions[k] = direction_at(job, job->first + k);
-        lr_parallel_for(job->threads, job->count, 1, fill_tables, job);
+        lr_parallel_workers(job->threads, job->count, 1, fill_tables, job);
         for (int64_t k = 0; k < job->count; k++) status = job->made[k] != LR_OK ? job->made[k] : status;
         if (status == LR_OK)
             lr_parallel_for(job->threads, job->scene.grid.size[2], 1, add_slices, job);
@@ -646,8 +643,7 @@ lr_histo_images *lr_direct_factors_create_sized(size_t given_bytes, const lr_dir
         *worker = (struct factor_worker){.integrals = NULL};
     }
 
-    free(job->workers);
-    free(job->scene.crystals);
+    lr_free_all(job->workers, job->scene.crystals);
     lr_mu_lines_finish(&job->scene.mu);
     lr_histo_images_destroy(job->histo);
     free(job);

@@ -4,8 +4,7 @@
  * The order in which a device projects one view. A thread computes several neighbouring columns of output voxels in one
  * row of the grid's lattice. The row runs nearly along the line of response. Most outputs of the thread therefore need
  * the same source columns, and the thread reads each source column once. */
-#ifndef LR_DIRECT_LATTICE_H
-#define LR_DIRECT_LATTICE_H
+#pragma once
 
 #include "direct/tables.h"
 
@@ -57,5 +56,3 @@ void lr_lattice_extent(const struct lr_lattice *lattice, const int size[2], int 
 
 /* The smallest and the largest p and q (struct lr_lattice) of the threads that cover a grid. */
 void lr_lattice_range(const struct lr_lattice *lattice, const int size[2], int least[2], int most[2]);
-
-#endif

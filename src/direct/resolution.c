@@ -2,7 +2,8 @@
  * Copyright The LORaster authors
  *
  * Resolution models of paper 1 (lr/direct.h): section 6.1 and figure 8; section 5.2 for asymmetric kernels. */
-#include "base/units.h"
+#include "base/mem.h"
+#include "base/vec.h"
 #include "direct/tables.h"
 
 #include "base/log.h"
@@ -23,8 +24,7 @@ static const double variant3_mm = 5.8, variant3_edge_mm = 11.17;
 
 void lr_radial_profiles_finish(lr_radial_profiles *profiles)
 {
-    free(profiles->distance_mm);
-    free(profiles->values);
+    lr_free_all(profiles->distance_mm, profiles->values);
     *profiles = (lr_radial_profiles){0};
 }
 
@@ -110,9 +110,8 @@ lr_status lr_resolution_complete(const lr_resolution *resolution, lr_resolution 
         const double least = d == 0 ? 0.0 : nextafter(profiles->distance_mm[d - 1], HUGE_VAL);
         if (!(isfinite(profiles->distance_mm[d]) && profiles->distance_mm[d] >= least)) {
             return lr_error(log, LR_BAD_INPUT,
-                            "distance %d of the measured profiles is %g mm: distances ascend from "
-                            "0 or more",
-                            d + 1, profiles->distance_mm[d]);
+                            "distance %d of the measured profiles is %g mm: distances ascend from 0 or more", d + 1,
+                            profiles->distance_mm[d]);
         }
     }
     const double last_mm = profiles->first_offset_mm + (profiles->num_offsets - 1) * profiles->offset_step_mm;
@@ -126,8 +125,7 @@ lr_status lr_resolution_complete(const lr_resolution *resolution, lr_resolution 
             const double value = profiles->values[(int64_t)d * profiles->num_offsets + k];
             if (!(isfinite(value) && value >= 0)) {
                 return lr_error(log, LR_BAD_INPUT,
-                                "the profile at %g mm has the value %g at %g mm: values are finite "
-                                "and not negative",
+                                "the profile at %g mm has the value %g at %g mm: values are finite and not negative",
                                 profiles->distance_mm[d], value,
                                 profiles->first_offset_mm + k * profiles->offset_step_mm);
             }

@@ -8,8 +8,6 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/sized.h"
-#include "base/units.h"
 #include "base/vec.h"
 #include "direct/backend.h"
 
@@ -57,8 +55,7 @@ lr_status lr_view_set_complete(const lr_view_set *set, lr_view_set *complete, co
     complete->acceptance_deg = set->acceptance_deg == 0 ? usual_acceptance_deg : set->acceptance_deg;
     if (complete->azimuths < 1 || complete->tilts < 1 || (int64_t)complete->azimuths * complete->tilts > most_views) {
         return lr_error(log, LR_USAGE,
-                        "%d x %d views: at least one azimuth and one tilt are needed, and at most "
-                        "%lld views",
+                        "%d x %d views: at least one azimuth and one tilt are needed, and at most %lld views",
                         complete->azimuths, complete->tilts, (long long)most_views);
     }
     if (!(complete->acceptance_deg > 0 && complete->acceptance_deg < 90)) {
@@ -146,11 +143,7 @@ lr_histo_images *lr_histo_images_create(const lr_grid *grid, const lr_view *view
 
 void lr_histo_images_destroy(lr_histo_images *histo)
 {
-    if (histo != NULL) {
-        free(histo->values);
-        free(histo->views);
-        free(histo);
-    }
+    if (histo != NULL) lr_free_all(histo->values, histo->views, histo);
 }
 
 int lr_direct_count_rows(const struct lr_direct_shape *shape)
@@ -440,8 +433,7 @@ failed:
 void lr_direct_tables_destroy(lr_direct_tables *tables)
 {
     if (tables != NULL) {
-        free(tables->values);
-        free(tables->map);
+        lr_free_all(tables->values, tables->map);
         lr_direct_shape_finish(&tables->shape);
         free(tables);
     }

@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Look-up tables of a view, for the backends of the family direct. */
-#ifndef LR_DIRECT_TABLES_H
-#define LR_DIRECT_TABLES_H
+#pragma once
 
 #include <lr/direct.h>
 
@@ -83,5 +82,3 @@ double lr_resolution_widest_sigma(const lr_resolution *resolution, double most_d
 
 /* The value of a measured profile, linearly interpolated; 0 beyond its offsets. */
 double lr_radial_profiles_at(const lr_radial_profiles *profiles, double distance_mm, double outward_mm);
-
-#endif

@@ -2,7 +2,6 @@
  * Copyright The LORaster authors
  *
  * Projections view by view, and rows from the look-up tables. */
-#include "direct/views.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -106,8 +105,7 @@ lr_status lr_direct_views_rows(void *self, const struct lr_rows *wanted, const l
     const struct lr_direct_backend_params *params = views->params;
     if (wanted->grid == NULL) {
         return lr_error(params->log, LR_USAGE,
-                        "the family direct knows voxels of its grid, not points between them: ask "
-                        "for rows of voxels");
+                        "the family direct knows voxels of its grid, not points between them: ask for rows of voxels");
     }
     int64_t most = 0; /* largest number of elements of a row */
     for (int view = 0; view < params->num_views; view++) {
@@ -170,7 +168,5 @@ void lr_direct_views_finish(struct lr_direct_views *views)
 {
     for (int view = 0; views->tables != NULL && view < views->params->num_views; view++)
         lr_direct_tables_destroy(views->tables[view]);
-    free(views->tables);
-    free(views->sum);
-    free(views->one);
+    lr_free_all(views->tables, views->sum, views->one);
 }

@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "base/sized.h"
 #include "plugin/plugin.h"
 
 #include <limits.h>
@@ -99,10 +98,7 @@ void lr_comm_close(lr_comm *comm)
         (void)lr_comm_meet(comm, LR_COMM_STEP_CLOSE, 0);
     lr_comm_close_route(comm, comm->failed_status == LR_OK);
     if (comm->fns != NULL) comm->fns->close(comm->group, true);
-    free(comm->little);
-    free(comm->arrays.sent);
-    free(comm->arrays.received);
-    free(comm);
+    lr_free_all(comm->little, comm->arrays.sent, comm->arrays.received, comm);
 }
 
 lr_comm_info lr_comm_get_info(const lr_comm *comm)

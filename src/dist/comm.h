@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * The inside of a communicator, for the files of src/dist. */
-#ifndef LR_DIST_COMM_H
-#define LR_DIST_COMM_H
+#pragma once
 
 #include "device/kinds.h"
 
@@ -126,5 +125,3 @@ void lr_comm_close_route(lr_comm *comm, bool is_whole);
 
 /* Records and logs a failure of a function in lr_comm_fns. Returns the status. */
 lr_status lr_comm_check(lr_comm *comm, lr_status status);
-
-#endif

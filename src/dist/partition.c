@@ -4,7 +4,6 @@
  * The rank of each pair of modules. */
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/sized.h"
 
 #include <lr/comm.h>
 #include <stdlib.h>
@@ -70,8 +69,6 @@ lr_status lr_partition_sized(size_t given_bytes, const lr_partition_params *give
                               params->lors->scanner != NULL ? "pairs of modules" : "views", r);
         }
     }
-    free(load);
-    free(within);
-    free(counts);
+    lr_free_all(load, within, counts);
     return status;
 }

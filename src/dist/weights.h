@@ -3,8 +3,7 @@
  *
  * Weights of guesses, which are the images of single ranks (lr/recon.h). Source: section V of Toth, Magdics and
  * Szirmay-Kalos, Fast System Matrix Generation on a GPU Cluster. */
-#ifndef LR_DIST_WEIGHTS_H
-#define LR_DIST_WEIGHTS_H
+#pragma once
 
 #include <lr/log.h>
 
@@ -25,5 +24,3 @@ lr_status lr_gram_weights(const struct lr_gram *gram, double *weights, double *c
 
 /* Returns |data - weighted sum of the guesses' projections|^2. */
 double lr_gram_residual(const struct lr_gram *gram, const double *weights);
-
-#endif

@@ -7,8 +7,7 @@
  * lock guards GLEW's table of functions, which all threads of the process share. Functions of this folder take a
  * context, or an object of a context. This context must be current in the calling thread. Exceptions are
  * gl_context_create, _destroy, _limits, _log and gl_shader_source_*. */
-#ifndef LR_GL_CONTEXT_H
-#define LR_GL_CONTEXT_H
+#pragma once
 
 #include <GL/glew.h>
 #include <lr/device.h>
@@ -45,11 +44,10 @@ struct gl_limits {
     int max_uniform_bytes;     /* largest size of one uniform block */
     int storage_alignment;     /* offsets of ranges in storage buffers are multiples of this */
     int max_storage_bindings;
-    int max_vertex_storage_blocks, max_fragment_storage_blocks, max_compute_storage_blocks;
-    int max_vertex_images, max_fragment_images;
+    int max_compute_storage_blocks;
     int max_clip_distances, max_colour_attachments;
     int max_compute_shared_bytes; /* for one work group */
-    int max_compute_groups[3], max_compute_group_size[3], max_compute_invocations;
+    int max_compute_groups[3];
     bool nv_float_atomics;     /* GL_NV_shader_atomic_float: atomicAdd on float in storage blocks */
     bool parallel_compile;     /* GL_KHR_parallel_shader_compile: programs are compiled in parallel */
     bool viewport_layer_array; /* the vertex shader may write gl_Layer and gl_ViewportIndex */
@@ -123,5 +121,3 @@ lr_status gl_context_check(struct gl_context *ctx, const char *what);
 
 /* Lists the devices: the part of lr_device_list for OpenGL. */
 int gl_device_list(lr_device *devices, int capacity, const lr_log *log);
-
-#endif

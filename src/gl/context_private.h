@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * The members of a context, for the files of this folder only. */
-#ifndef LR_GL_CONTEXT_PRIVATE_H
-#define LR_GL_CONTEXT_PRIVATE_H
+#pragma once
 
 #include "base/driver.h"
 #include "gl/context.h"
@@ -102,5 +101,3 @@ const char *gl_error_name(GLenum error);
 
 /* Copies text, and cuts it if it is longer than the capacity. */
 void gl_copy_text(char *to, size_t capacity, const char *from);
-
-#endif

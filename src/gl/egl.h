@@ -6,8 +6,7 @@
  *
  * All users of a device in a process share one display. The display is terminated only if EGL counts its users
  * (EGL_KHR_display_reference). Otherwise it stays open until the process ends. */
-#ifndef LR_GL_EGL_H
-#define LR_GL_EGL_H
+#pragma once
 
 #include <EGL/egl.h>
 #include <EGL/eglext.h>
@@ -56,5 +55,3 @@ bool egl_context_open_beside(struct egl_context *egl, const lr_shared_context *s
 /* Stores the current context in *before and makes this one current. After an error nothing has changed. */
 bool egl_context_make_current(const struct egl_context *egl, struct egl_current *before, char *reason, size_t capacity);
 bool egl_context_restore(const struct egl_context *egl, const struct egl_current *before);
-
-#endif

@@ -74,8 +74,7 @@ lr_status gl_context_check_errors(struct gl_context *ctx, const char *what)
     ctx->saw_error = true;
     if (error == GL_OUT_OF_MEMORY) {
         return lr_error(ctx->log, LR_FAILED,
-                        "%s: the memory of %s is used up: close other programs that use it, or make "
-                        "the work smaller",
+                        "%s: the memory of %s is used up: close other programs that use it, or make the work smaller",
                         what, ctx->limits.renderer);
     }
     return lr_error(ctx->log, LR_FAILED, "%s: %s reports %s (OpenGL %s)", what, ctx->limits.renderer,
@@ -149,19 +148,11 @@ void gl_limits_read(struct gl_limits *limits)
     limits->max_uniform_bytes = gl_integer(GL_MAX_UNIFORM_BLOCK_SIZE);
     limits->storage_alignment = gl_integer(GL_SHADER_STORAGE_BUFFER_OFFSET_ALIGNMENT);
     limits->max_storage_bindings = gl_integer(GL_MAX_SHADER_STORAGE_BUFFER_BINDINGS);
-    limits->max_vertex_storage_blocks = gl_integer(GL_MAX_VERTEX_SHADER_STORAGE_BLOCKS);
-    limits->max_fragment_storage_blocks = gl_integer(GL_MAX_FRAGMENT_SHADER_STORAGE_BLOCKS);
     limits->max_compute_storage_blocks = gl_integer(GL_MAX_COMPUTE_SHADER_STORAGE_BLOCKS);
-    limits->max_vertex_images = gl_integer(GL_MAX_VERTEX_IMAGE_UNIFORMS);
-    limits->max_fragment_images = gl_integer(GL_MAX_FRAGMENT_IMAGE_UNIFORMS);
     limits->max_clip_distances = gl_integer(GL_MAX_CLIP_DISTANCES);
     limits->max_colour_attachments = gl_integer(GL_MAX_COLOR_ATTACHMENTS);
     limits->max_compute_shared_bytes = gl_integer(GL_MAX_COMPUTE_SHARED_MEMORY_SIZE);
-    limits->max_compute_invocations = gl_integer(GL_MAX_COMPUTE_WORK_GROUP_INVOCATIONS);
-    for (GLuint k = 0; k < 3; k++) {
-        glGetIntegeri_v(GL_MAX_COMPUTE_WORK_GROUP_COUNT, k, &limits->max_compute_groups[k]);
-        glGetIntegeri_v(GL_MAX_COMPUTE_WORK_GROUP_SIZE, k, &limits->max_compute_group_size[k]);
-    }
+    for (GLuint k = 0; k < 3; k++) glGetIntegeri_v(GL_MAX_COMPUTE_WORK_GROUP_COUNT, k, &limits->max_compute_groups[k]);
 }
 
 void gl_context_clear_by_driver(struct gl_context *ctx)

@@ -97,8 +97,7 @@ static lr_status check(struct gl_context *ctx, const struct gl_pass *pass)
         if (!is_zero(port, 4) && (port[0] < 0 || port[1] < 0 || port[2] < 1 || port[3] < 1 ||
                                   port[2] > size[0] - port[0] || port[3] > size[1] - port[1])) {
             return lr_error(ctx->log, LR_USAGE,
-                            "%s: the viewport of %d x %d pixels at %d, %d is not inside the target's "
-                            "%d x %d",
+                            "%s: the viewport of %d x %d pixels at %d, %d is not inside the target's %d x %d",
                             pass->label, port[2], port[3], port[0], port[1], size[0], size[1]);
         }
         if (pass->clip_distances < 0 || pass->clip_distances > limits->max_clip_distances) {

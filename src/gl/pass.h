@@ -7,8 +7,7 @@
  * is bound; blending, depth test and clip distances are off; culling, scissor, stencil, multisampling, dithering and
  * sRGB are off; all colour channels and depth can be written; points have one pixel; z is -1 .. 1 in clip space, with
  * the origin at the lower left. */
-#ifndef LR_GL_PASS_H
-#define LR_GL_PASS_H
+#pragma once
 
 #include "gl/program.h"
 #include "gl/resource.h"
@@ -79,6 +78,19 @@ struct gl_pass {
     GLbitfield barriers; /* glMemoryBarrier after the pass, so that later work can read its results */
 };
 
+/* Binds whole buffers: gl_pass_bind(&pass, {LR_BIND_ROWS, rows}, {LR_BIND_SUMS, sums}). */
+struct gl_binding {
+    int binding; /* storage binding */
+    const struct gl_buffer *buffer;
+};
+static inline void gl_pass_bind_list(struct gl_pass *pass, const struct gl_binding *list, size_t count)
+{
+    for (size_t k = 0; k < count; k++) pass->buffers[list[k].binding].buffer = list[k].buffer;
+}
+#define gl_pass_bind(pass, ...)                                                                                        \
+    gl_pass_bind_list(pass, (const struct gl_binding[]){__VA_ARGS__},                                                  \
+                      sizeof((const struct gl_binding[]){__VA_ARGS__}) / sizeof(struct gl_binding))
+
 /* Returns a compute pass with the label of its program, and with barriers that let shaders and copies read its
  * results. */
 static inline struct gl_pass gl_pass_compute(struct gl_program *program, const void *uniforms, size_t bytes,
@@ -97,5 +109,3 @@ static inline struct gl_pass gl_pass_compute(struct gl_program *program, const v
  * or viewports outside their objects, and for more clip distances or groups than the driver allows; LR_NO_DEVICE if the
  * context was lost; LR_FAILED if the driver reports an error. */
 lr_status gl_pass_run(struct gl_context *ctx, const struct gl_pass *pass);
-
-#endif

@@ -168,8 +168,7 @@ lr_status gl_shader_source_init(struct gl_shader_source *source, const char *nam
 void gl_shader_source_finish(struct gl_shader_source *source)
 {
     for (int k = 0; k < GL_SHADER_MAX_FILES; k++) free(source->files[k]);
-    free(source->folder);
-    free(source->text);
+    lr_free_all(source->folder, source->text);
     *source = (struct gl_shader_source){0};
 }
 
@@ -365,8 +364,7 @@ lr_status gl_program_wait(struct gl_program *program)
     }
     if (!done) {
         lr_info(ctx->log,
-                "the driver of %s compiles the shader of \"%s\": the first time on a machine this "
-                "takes some seconds",
+                "the driver of %s compiles the shader of \"%s\": the first time on a machine this takes some seconds",
                 ctx->limits.renderer, program->label);
     }
 
@@ -409,8 +407,7 @@ static lr_status start_build(struct gl_program *program, const struct gl_program
         const size_t head = gl_shader_source_after_version(source, &next_line);
         if (head == 0) {
             return lr_error(log, LR_BAD_INPUT,
-                            "%s/%s has no #version line before its first #include: start it with "
-                            "#version 450 core",
+                            "%s/%s has no #version line before its first #include: start it with #version 450 core",
                             source->folder, source->files[0]);
         }
         /* Blanks replace every `#line` mark. Compilers then report numbers of flattened lines, and
@@ -433,8 +430,7 @@ static lr_status start_build(struct gl_program *program, const struct gl_program
             glShaderSource(shader, 3, pieces, lengths);
             glCompileShader(shader);
         }
-        free(defined.chars);
-        free(text);
+        lr_free_all(defined.chars, text);
         if (!is_written) return LR_FAILED;
     }
     glLinkProgram(program->name);

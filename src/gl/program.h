@@ -10,8 +10,7 @@
  * - Before and after each included text, a line `#line N F` preserves line numbers. F is the index of the file in
  *   gl_shader_source.files. The shader itself is file 0.
  * - The shader has its #version line before any #include. Included files have none. */
-#ifndef LR_GL_PROGRAM_H
-#define LR_GL_PROGRAM_H
+#pragma once
 
 #include "gl/context.h"
 
@@ -105,5 +104,3 @@ void gl_program_group_size(const struct gl_program *program, int size[3]);
  * LR_FAILED with its source line. All other lines come before, as information. label: the label of the program. */
 void gl_compile_log_report(const lr_log *log, const struct gl_shader_source *source, const char *label,
                            const char *text);
-
-#endif

@@ -221,10 +221,8 @@ static lr_status resolve(const struct gl_texture *texture, const struct gl_box *
     if (box->x < 0 || box->y < 0 || box->z < 0 || box->width < 0 || box->height < 0 || box->depth < 0 ||
         box->width > size[0] - box->x || box->height > size[1] - box->y || box->depth > size[2] - box->z) {
         return lr_error(texture->ctx->log, LR_USAGE,
-                        "%s: the box of %d x %d x %d texels at %d, %d, %d is not inside %d x %d x "
-                        "%d",
-                        texture->label, box->width, box->height, box->depth, box->x, box->y, box->z, size[0], size[1],
-                        size[2]);
+                        "%s: the box of %d x %d x %d texels at %d, %d, %d is not inside %d x %d x %d", texture->label,
+                        box->width, box->height, box->depth, box->x, box->y, box->z, size[0], size[1], size[2]);
     }
     return LR_OK;
 }
@@ -440,8 +438,7 @@ lr_status gl_buffer_borrow(struct gl_context *ctx, GLuint name, const struct gl_
     GLint64 bytes = 0;
     if (!glIsBuffer(name)) {
         return lr_error(ctx->log, LR_USAGE,
-                        "%s: %u names no buffer of the OpenGL context or of those that it shares "
-                        "objects with",
+                        "%s: %u names no buffer of the OpenGL context or of those that it shares objects with",
                         params->label, name);
     }
     glGetNamedBufferParameteri64v(name, GL_BUFFER_SIZE, &bytes);
@@ -456,6 +453,11 @@ lr_status gl_buffer_borrow(struct gl_context *ctx, GLuint name, const struct gl_
     gl_copy_text(borrowed->label, sizeof(borrowed->label), params->label);
     *buffer = borrowed;
     return LR_OK;
+}
+
+struct gl_buffer *gl_data_buffer(struct gl_context *ctx, const char *label, int64_t bytes, const void *data)
+{
+    return gl_buffer_create(ctx, &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
 }
 
 void gl_buffer_destroy(struct gl_buffer *buffer)
@@ -477,6 +479,11 @@ void gl_buffer_destroy(struct gl_buffer *buffer)
         }
     }
     free(buffer);
+}
+
+void gl_buffer_list_destroy(struct gl_buffer *const *buffers, size_t count)
+{
+    for (size_t k = 0; k < count; k++) gl_buffer_destroy(buffers[k]);
 }
 
 static lr_status check_range(const struct gl_buffer *buffer, int64_t offset, int64_t bytes)

@@ -11,8 +11,7 @@
  *
  * errors: functions that create an object return NULL. LR_FAILED if the device has no memory, or for sizes beyond
  * gl_limits; LR_USAGE for boxes and ranges outside the object, and for other formats. */
-#ifndef LR_GL_RESOURCE_H
-#define LR_GL_RESOURCE_H
+#pragma once
 
 #include "gl/context.h"
 
@@ -90,7 +89,13 @@ lr_status gl_buffer_borrow(struct gl_context *ctx, GLuint name, const struct gl_
 
 /* A size of 0 is rounded up to 4 bytes. */
 struct gl_buffer *gl_buffer_create(struct gl_context *ctx, const struct gl_buffer_params *params);
+/* Creates a buffer with a copy of the data; data NULL = zeros. errors: NULL, logged. */
+struct gl_buffer *gl_data_buffer(struct gl_context *ctx, const char *label, int64_t bytes, const void *data);
 void gl_buffer_destroy(struct gl_buffer *buffer); /* NULL is allowed */
+void gl_buffer_list_destroy(struct gl_buffer *const *buffers, size_t count);
+#define gl_buffers_destroy(...)                                                                                        \
+    gl_buffer_list_destroy((struct gl_buffer *const[]){__VA_ARGS__},                                                   \
+                           sizeof((struct gl_buffer *const[]){__VA_ARGS__}) / sizeof(struct gl_buffer *))
 
 lr_status gl_buffer_upload(struct gl_buffer *buffer, int64_t offset, int64_t bytes, const void *data);
 lr_status gl_buffer_read(const struct gl_buffer *buffer, int64_t offset, int64_t bytes, void *data);
@@ -172,5 +177,3 @@ struct gl_loan {
 
 /* Checks that an object is not on loan. loan: NULL = the object was never lent. errors: LR_USAGE, logged. */
 lr_status gl_loan_check(const struct gl_context *ctx, const struct gl_loan *loan, const char *label);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#ifndef LR_GL_TIMER_H
-#define LR_GL_TIMER_H
+#pragma once
 
 #include "gl/context.h"
 
@@ -25,5 +24,3 @@ double gl_stopwatch_seconds(struct gl_stopwatch *watch);
 
 /* Returns the time of all intervals since the stopwatch was made, s. Waits until the device has finished them. */
 double gl_stopwatch_total(struct gl_stopwatch *watch);
-
-#endif

@@ -99,8 +99,7 @@ lr_status gl_readback_reserve(struct gl_readback *readback, int64_t bytes)
         gl_context_drop_errors(readback->ctx);
         LR_TRY(gl_context_check(readback->ctx, readback->label)); /* reports a lost context, which would be the cause */
         return lr_error(readback->ctx->log, LR_FAILED,
-                        "%s: the driver cannot map %s of the machine's memory: close other programs "
-                        "that need memory",
+                        "%s: the driver cannot map %s of the machine's memory: close other programs that need memory",
                         readback->label, lr_bytes_text((double)bytes, (char[32]){0}));
     }
     readback->size_bytes = bytes;

@@ -4,8 +4,7 @@
  * Uploads that happen in order with other commands. Data are written to a mapped ring buffer, and the device copies
  * them from there. Fences protect data that have not been copied yet. Direct updates of a buffer are not always in
  * order: with NVIDIA's driver 580, glNamedBufferSubData overtakes queued clears and draws. */
-#ifndef LR_GL_TRANSFER_H
-#define LR_GL_TRANSFER_H
+#pragma once
 
 #include "gl/context.h"
 #include "gl/resource.h"
@@ -65,5 +64,3 @@ void gl_readback_send(struct gl_readback *readback);
 
 /* Waits until the copies that were sent have arrived in readback->mapped. */
 lr_status gl_readback_wait(struct gl_readback *readback);
-
-#endif

@@ -560,8 +560,7 @@ static void close_place(lr_place *place)
             }
         }
         gl_program_destroy(programs->join);
-        gl_buffer_destroy(programs->parts);
-        gl_buffer_destroy(programs->joined);
+        gl_buffers_destroy(programs->parts, programs->joined);
         for (int turn = 0; turn < LR_NUM_TURNS; turn++) gl_readback_finish(&programs->arrived[turn]);
         free(programs);
 
@@ -632,11 +631,6 @@ lr_status lr_values_get(const struct gl_buffer *buffer, int64_t offset, lr_vecto
     gl_buffer_copy_range(&(struct gl_buffer_range){
         .from = buffer, .to = range.buffer, .from_offset = offset, .to_offset = range.offset, .bytes = range.bytes});
     return gl_context_check(buffer->ctx, "LOR values on the device");
-}
-
-struct gl_buffer *lr_data_buffer(struct gl_context *ctx, const char *label, int64_t bytes, const void *data)
-{
-    return gl_buffer_create(ctx, &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
 }
 
 struct gl_buffer *lr_values_buffer(struct gl_context *ctx, const char *label, int64_t count, const lr_vector *values)

@@ -3,14 +3,10 @@
  *
  * Buffers of passes, and copies between buffers and vectors. Vectors are on the host or at an OpenGL place, in float32.
  * The context must be current. */
-#ifndef LR_GL_VECTORS_H
-#define LR_GL_VECTORS_H
+#pragma once
 
 #include "device/place.h"
 #include "gl/resource.h"
-
-/* Creates a buffer with a copy of the data; data NULL = zeros. errors: NULL, logged. */
-struct gl_buffer *lr_data_buffer(struct gl_context *ctx, const char *label, int64_t bytes, const void *data);
 
 /* Creates a buffer of `count` values with a copy of the vector; NULL = zeros. errors: NULL, logged. */
 struct gl_buffer *lr_values_buffer(struct gl_context *ctx, const char *label, int64_t count, const lr_vector *values);
@@ -21,5 +17,3 @@ void lr_values_count_traffic(lr_place *place, const lr_vector *in, const lr_vect
 /* Copy a vector's values to a buffer, or from a buffer. offset: in the buffer, bytes. */
 lr_status lr_values_put(const lr_vector *values, struct gl_buffer *buffer, int64_t offset);
 lr_status lr_values_get(const struct gl_buffer *buffer, int64_t offset, lr_vector *values);
-
-#endif

@@ -6,8 +6,7 @@
  * Instead of the scanner's lr_lors, the backend gets a layout of the same type. In this layout, a range of events takes
  * the place of a pair of modules, and an event takes the place of a LOR. Events are in the caller's order. Values,
  * parts and rows refer to this layout. Selections by `pairs` are sets of ranges, such as the subsets of a frame. */
-#ifndef LR_LISTMODE_BACKEND_H
-#define LR_LISTMODE_BACKEND_H
+#pragma once
 
 #include "listmode/events.h"
 #include "operator/backend.h"
@@ -59,5 +58,3 @@ lr_status lr_listmode_cuda_create(const struct lr_listmode_backend_params *param
  * events. Arranged events remain on the device if its memory can also hold a backend with these params. errors:
  * LR_BAD_INPUT for an event, LR_FAILED. */
 lr_status lr_listmode_cuda_arrange(struct lr_listmode_events *events, const struct lr_listmode_backend_params *params);
-
-#endif

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "base/units.h"
+#include "base/vec.h"
 #include "listmode/line.h"
 
 #include <limits.h>
@@ -39,20 +39,18 @@ struct pass {
                                                digit, later the index for the next such entry */
 };
 
-static void count_part(void *user, int64_t begin, int64_t end, int worker)
+static void count_part(void *user, int64_t begin, int64_t end)
 {
     struct pass *pass = user;
     int64_t *places = pass->places[begin / pass->part];
-    (void)worker;
     memset(places, 0, sizeof(pass->places[0]));
     for (int64_t k = begin; k < end; k++) places[pass->from[k].key >> pass->shift & (NUM_DIGITS - 1)]++;
 }
 
-static void move_part(void *user, int64_t begin, int64_t end, int worker)
+static void move_part(void *user, int64_t begin, int64_t end)
 {
     struct pass *pass = user;
     int64_t *places = pass->places[begin / pass->part];
-    (void)worker;
     for (int64_t k = begin; k < end; k++)
         pass->to[places[pass->from[k].key >> pass->shift & (NUM_DIGITS - 1)]++] = pass->from[k];
 }
@@ -148,10 +146,9 @@ struct hits {
 
 enum { CRYSTALS_AT_ONCE = 1 << 11, LINES_AT_ONCE = 1 << 14 };
 
-static void find_hits(void *user, int64_t begin, int64_t end, int worker)
+static void find_hits(void *user, int64_t begin, int64_t end)
 {
     const struct hits *hits = user;
-    (void)worker;
     for (int64_t c = begin; c < end; c++) lr_scanner_hit_centre(hits->scanner, (int)c, hits->mm[c]);
 }
 
@@ -160,10 +157,9 @@ struct ends {
     double (*mm)[3];
 };
 
-static void read_ends(void *user, int64_t begin, int64_t end, int worker)
+static void read_ends(void *user, int64_t begin, int64_t end)
 {
     const struct ends *ends = user;
-    (void)worker;
     for (int64_t n = begin; n < end; n++) {
         for (int k = 0; k < 6; k++) {
             const lr_vector *of = ends->of[k / 3];
@@ -307,10 +303,9 @@ struct taking {
     atomic_llong refused;
 };
 
-static void take_share(void *user, int64_t begin, int64_t end, int worker)
+static void take_share(void *user, int64_t begin, int64_t end)
 {
     struct taking *taking = user;
-    (void)worker;
     for (int64_t k = begin; k < end; k++) {
         const int64_t number = taking->begin + k;
         if (check_event(taking->events, number, NULL) != LR_OK) {
@@ -470,16 +465,8 @@ void lr_listmode_events_release(struct lr_listmode_events *events)
 void lr_listmode_events_finish(struct lr_listmode_events *events)
 {
     lr_listmode_events_release(events);
-    free(events->offsets);
-    free(events->groups);
-    free(events->crystals[0]);
-    free(events->crystals[1]);
-    free(events->tof_mm);
-    free(events->number);
-    free(events->hits);
-    free(events->kind_of);
-    free(events->sigma_mm);
-    free(events->bin_mm);
+    lr_free_all(events->offsets, events->groups, events->crystals[0], events->crystals[1], events->tof_mm,
+                events->number, events->hits, events->kind_of, events->sigma_mm, events->bin_mm);
     *events = (struct lr_listmode_events){0};
 }
 
@@ -507,11 +494,10 @@ struct arranging {
 /* --- partition --- */
 
 /* Replaces each event's number by its group, and counts the events of each group. */
-static void find_groups(void *user, int64_t begin, int64_t end, int worker)
+static void find_groups(void *user, int64_t begin, int64_t end)
 {
     struct arranging *arranging = user;
     int64_t *places = arranging->places[begin / arranging->part];
-    (void)worker;
     memset(places, 0, sizeof(arranging->places[0]));
     for (int64_t k = begin; k < end; k++) {
         const struct lr_listmode_events *events = arranging->events;
@@ -537,11 +523,10 @@ static void find_groups(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-static void move_to_groups(void *user, int64_t begin, int64_t end, int worker)
+static void move_to_groups(void *user, int64_t begin, int64_t end)
 {
     struct arranging *arranging = user;
     int64_t *places = arranging->places[begin / arranging->part];
-    (void)worker;
     for (int64_t k = begin; k < end; k++) {
         const struct lr_listmode_ticket found = arranging->tickets[1][k];
         arranging->tickets[0][places[found.number]++] = (struct lr_listmode_ticket){(int32_t)k, found.key};
@@ -550,11 +535,10 @@ static void move_to_groups(void *user, int64_t begin, int64_t end, int worker)
 
 /* --- arranged arrays --- */
 
-static void copy_events(void *user, int64_t begin, int64_t end, int worker)
+static void copy_events(void *user, int64_t begin, int64_t end)
 {
     const struct arranging *arranging = user;
     struct lr_listmode_events *events = arranging->events;
-    (void)worker;
     for (int64_t k = begin; k < end; k++) {
         const int32_t number = arranging->tickets[0][k].number;
         const int64_t at = arranging->first + k;
@@ -616,7 +600,6 @@ lr_status lr_listmode_events_arrange(struct lr_listmode_events *events, const lr
         events->sort_seconds += lr_clock_seconds() - partitioned;
         lr_parallel_for(threads, count, COPIED_AT_ONCE, copy_events, &arranging);
     }
-    free(tickets[0]);
-    free(tickets[1]);
+    lr_free_all(tickets[0], tickets[1]);
     return events->is_arranged ? LR_OK : LR_FAILED;
 }

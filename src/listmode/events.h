@@ -6,8 +6,7 @@
  * a table of crystals, which fits into the caches. If lines are given by their ends (lr_lines), the table has these
  * ends instead: line n joins the points 2 n and 2 n + 1. Events do not change, except for arrays on a device, so
  * threads can share them. */
-#ifndef LR_LISTMODE_EVENTS_H
-#define LR_LISTMODE_EVENTS_H
+#pragma once
 
 #include <lr/listmode.h>
 #include <lr/lors.h>
@@ -194,5 +193,3 @@ static inline double lr_listmode_bin(const struct lr_listmode_events *events, co
     const int kinds = events->bin_mm != NULL ? lr_listmode_kinds(events, crystals) : -1;
     return kinds >= 0 ? events->bin_mm[kinds] : 0.0;
 }
-
-#endif

@@ -3,8 +3,7 @@
  *
  * The region in which the exact kernel can have elements: the convex hull of a LOR's two faces, because every line
  * through both faces stays in it (docs/method/listmode.md, "Exact elements"). */
-#ifndef LR_LISTMODE_HULL_H
-#define LR_LISTMODE_HULL_H
+#pragma once
 
 #include "listmode/backend.h"
 #include "listmode/line.h"
@@ -81,5 +80,3 @@ static inline double lr_listmode_sample(const struct lr_listmode_model *model, i
     const double spacing = model->grid.voxel_mm[axis] / model->samples[axis];
     return model->grid.origin_mm[axis] - 0.5 * model->grid.voxel_mm[axis] + (index + 0.5) * spacing;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * The line of an event and its crossings of the slices of a grid: docs/method/listmode.md, "Lines". */
-#ifndef LR_LISTMODE_LINE_H
-#define LR_LISTMODE_LINE_H
+#pragma once
 
 #include "base/vec.h"
 #include "listmode/backend.h"
@@ -153,5 +152,3 @@ double lr_listmode_largest_density(const struct lr_listmode_events *events);
  * have smaller elements: the result is a tenth larger, because an oblique line gives a voxel a larger share. */
 double lr_listmode_largest_element(const struct lr_listmode_model *model, const struct lr_listmode_events *events,
                                    int axis, bool has_tof);
-
-#endif

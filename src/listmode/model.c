@@ -192,9 +192,8 @@ static lr_status complete_tube(struct lr_listmode_model *model, const lr_listmod
     const double least = fmax(hypot(edge[0], edge[1]), fmax(hypot(edge[0], edge[2]), hypot(edge[1], edge[2])));
     if (tube.as_paper || tube.width_mm >= least * (1.0 - 1e-9)) return LR_OK;
     return lr_error(log, LR_USAGE,
-                    "a tube of response %g mm wide misses the centres of voxels as large as these: "
-                    "make it at least %.4g mm wide, the diagonal of a voxel's largest face, or "
-                    "take thin lines",
+                    "a tube of response %g mm wide misses the centres of voxels as large as these: make it at least "
+                    "%.4g mm wide, the diagonal of a voxel's largest face, or take thin lines",
                     tube.width_mm, least);
 }
 

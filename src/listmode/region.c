@@ -45,14 +45,13 @@ struct spreading {
 
 /* Updates the squared gap of each cell for cells of the set along this axis. Each thread works on some lines of
  * cells. */
-static void spread(void *user, int64_t begin, int64_t end, int worker)
+static void spread(void *user, int64_t begin, int64_t end)
 {
     const struct spreading *spreading = user;
     const struct lr_listmode_region *region = spreading->region;
     const int axis = spreading->axis, count = region->size[axis];
     const double cell = region->cell_mm[axis];
     const int64_t inner = axis == 0 ? 1 : axis == 1 ? region->size[0] : (int64_t)region->size[0] * region->size[1];
-    (void)worker;
     for (int64_t line = begin; line < end; line++) {
         float *const of_line = region->gap_mm + line / inner * inner * count + line % inner;
         float before[MOST_CELLS + 1];

@@ -3,8 +3,7 @@
  *
  * A test whether a line comes near a set of voxels. Each coarse cell of the grid holds the distance to the nearest
  * cell that contains a voxel of the set. A line is followed in steps of these distances (sphere tracing, Hart 1996). */
-#ifndef LR_LISTMODE_REGION_H
-#define LR_LISTMODE_REGION_H
+#pragma once
 
 #include <lr/grid.h>
 #include <lr/log.h>
@@ -34,5 +33,3 @@ void lr_listmode_region_finish(struct lr_listmode_region *region);
 /* Returns true if a point between a and b is at most reach_mm from a voxel of the set, or slightly more. */
 bool lr_listmode_region_is_near(const struct lr_listmode_region *region, const double a[3], const double b[3],
                                 double reach_mm);
-
-#endif

@@ -112,8 +112,7 @@ lr_status lr_listmode_rows(const struct lr_listmode_row_source *source, const st
 {
     if (wanted->grid == NULL) {
         return lr_error(source->log, LR_USAGE,
-                        "list mode knows voxels of its grid, not points between them: ask for rows "
-                        "of voxels");
+                        "list mode knows voxels of its grid, not points between them: ask for rows of voxels");
     }
     struct lr_row_delivery delivery = {.sink = sink, .log = source->log};
     const int64_t most = wanted->end - wanted->begin < MOST_ROWS ? wanted->end - wanted->begin : MOST_ROWS;

@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Rows of the system matrix: the events that see a voxel, found from the elements of all events. */
-#ifndef LR_LISTMODE_ROWS_H
-#define LR_LISTMODE_ROWS_H
+#pragma once
 
 #include "listmode/events.h"
 #include "model/lors/rows.h"
@@ -59,5 +58,3 @@ struct lr_listmode_row_source {
  * voxels; LR_FAILED if memory runs out; LR_CANCELLED; errors of the sink. */
 lr_status lr_listmode_rows(const struct lr_listmode_row_source *source, const struct lr_rows *wanted,
                            const lr_row_sink *sink);
-
-#endif

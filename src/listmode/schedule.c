@@ -3,6 +3,7 @@
 #include "listmode/schedule.h"
 
 #include "base/mem.h"
+#include "base/order.h"
 #include "base/parallel.h"
 #include "listmode/line.h"
 
@@ -10,16 +11,6 @@
 #include <stdlib.h>
 
 const int32_t lr_listmode_all[2] = {0, INT32_MAX};
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
 
 /* --- pieces --- */
 
@@ -39,8 +30,7 @@ lr_status lr_listmode_pieces_init(struct lr_listmode_pieces *pieces, const struc
 
 void lr_listmode_pieces_finish(struct lr_listmode_pieces *pieces)
 {
-    free(pieces->first);
-    free(pieces->list);
+    lr_free_all(pieces->first, pieces->list);
     *pieces = (struct lr_listmode_pieces){0};
 }
 
@@ -58,11 +48,10 @@ struct group {
     struct lr_listmode_extent *pieces;
 };
 
-static void find_keys(void *user, int64_t begin, int64_t end, int worker)
+static void find_keys(void *user, int64_t begin, int64_t end)
 {
     const struct group *group = user;
     const struct lr_listmode_model *model = group->params->model;
-    (void)worker;
     for (int64_t k = begin; k < end; k++) {
         struct lr_listmode_line line;
         struct lr_listmode_walk walk;
@@ -95,10 +84,9 @@ static void find_keys(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-static void take_order(void *user, int64_t begin, int64_t end, int worker)
+static void take_order(void *user, int64_t begin, int64_t end)
 {
     const struct group *group = user;
-    (void)worker;
     for (int64_t k = begin; k < end; k++) {
         const struct lr_listmode_ticket *ticket = &group->tickets[k];
         const int32_t first = (int32_t)(ticket->key >> SLICE_BITS & LAST_SLICE);
@@ -106,8 +94,8 @@ static void take_order(void *user, int64_t begin, int64_t end, int worker)
         struct lr_listmode_extent *piece = &group->pieces[k / group->each];
         if (k % group->each == 0) *piece = (struct lr_listmode_extent){{LAST_SLICE, 0}, 0};
         if (first < last) {
-            piece->slices[0] = (int32_t)smaller(piece->slices[0], first);
-            piece->slices[1] = (int32_t)larger(piece->slices[1], last);
+            piece->slices[0] = (int32_t)lr_smaller(piece->slices[0], first);
+            piece->slices[1] = (int32_t)lr_larger(piece->slices[1], last);
             piece->visits += last - first;
         }
         group->order[k] = (uint32_t)(group->begin + ticket->number);
@@ -139,8 +127,7 @@ lr_status lr_listmode_order(const struct lr_listmode_backend_params *params, uin
         lr_listmode_sort_tickets(group.tickets, tickets[1], group.count, threads);
         lr_parallel_for(threads, group.count, KEYS_AT_ONCE, take_order, &group);
     }
-    free(tickets[0]);
-    free(tickets[1]);
+    lr_free_all(tickets[0], tickets[1]);
     return status;
 }
 
@@ -152,10 +139,11 @@ static int64_t work_of_piece(const struct lr_listmode_cut *cut, const struct lr_
 {
     const int64_t count = portion->events[1] - portion->events[0];
     const struct lr_listmode_extent *piece = &portion->pieces[k];
-    const int64_t low = larger(piece->slices[0], slices[0]);
-    const int64_t high = smaller(piece->slices[1], slices[1]);
-    const int64_t length = larger(piece->slices[1] - piece->slices[0], 1);
-    return larger(high - low, 0) * piece->visits / length + cut->line_work * smaller(count - k * cut->each, cut->each);
+    const int64_t low = lr_larger(piece->slices[0], slices[0]);
+    const int64_t high = lr_smaller(piece->slices[1], slices[1]);
+    const int64_t length = lr_larger(piece->slices[1] - piece->slices[0], 1);
+    return lr_larger(high - low, 0) * piece->visits / length +
+           cut->line_work * lr_smaller(count - k * cut->each, cut->each);
 }
 
 int64_t lr_listmode_work(const struct lr_listmode_cut *cut, const struct lr_listmode_portion *portion,
@@ -175,10 +163,10 @@ static struct lr_listmode_portion widen(const struct lr_listmode_cut *cut, const
     const int64_t count = portion->events[1] - portion->events[0];
     const struct lr_listmode_extent *piece = &portion->pieces[count / cut->each];
     struct lr_listmode_portion wider = *portion;
-    wider.events[1] += smaller(end - portion->events[1], cut->each);
+    wider.events[1] += lr_smaller(end - portion->events[1], cut->each);
     if (piece->slices[0] < piece->slices[1]) {
-        wider.slices[0] = (int32_t)smaller(portion->slices[0], piece->slices[0]);
-        wider.slices[1] = (int32_t)larger(portion->slices[1], piece->slices[1]);
+        wider.slices[0] = (int32_t)lr_smaller(portion->slices[0], piece->slices[0]);
+        wider.slices[1] = (int32_t)lr_larger(portion->slices[1], piece->slices[1]);
     }
     return wider;
 }
@@ -202,6 +190,6 @@ struct lr_listmode_portion lr_listmode_next_portion(const struct lr_listmode_cut
         work = has_new_slices ? lr_listmode_work(cut, &portion, portion.slices)
                               : work + work_of_piece(cut, &portion, last, portion.slices);
     }
-    portion.slices[0] = (int32_t)smaller(portion.slices[0], portion.slices[1]);
+    portion.slices[0] = (int32_t)lr_smaller(portion.slices[0], portion.slices[1]);
     return portion;
 }

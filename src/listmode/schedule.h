@@ -4,8 +4,7 @@
  * Division of a device's work on arranged events among groups of threads. A group gets a portion of consecutive events,
  * and a slab of the slices that their lines cross. Events are first sorted by these slices. The threads of a warp then
  * have about the same work, and a group visits few slices. This header is also valid C++. */
-#ifndef LR_LISTMODE_SCHEDULE_H
-#define LR_LISTMODE_SCHEDULE_H
+#pragma once
 
 #include "listmode/events.h"
 
@@ -88,5 +87,3 @@ static inline void lr_listmode_slab(const struct lr_listmode_portion *portion, i
  * ends: the next event, and the end of the group. */
 struct lr_listmode_portion lr_listmode_next_portion(const struct lr_listmode_cut *cut,
                                                     const struct lr_listmode_extent *pieces, const int64_t ends[2]);
-
-#endif

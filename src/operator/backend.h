@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * The interface of backends: the only header of this folder that backends include. */
-#ifndef LR_OPERATOR_BACKEND_H
-#define LR_OPERATOR_BACKEND_H
+#pragma once
 
 #include "model/lors/rows.h"
 
@@ -156,5 +155,3 @@ lr_status lr_cpu_backend_create(const struct lr_backend_params *params, struct l
 lr_status lr_compute_backend_create(const struct lr_backend_params *params, struct lr_backend *backend);
 lr_status lr_raster_backend_create(const struct lr_backend_params *params, struct lr_backend *backend);
 lr_status lr_native_backend_create(const struct lr_backend_params *params, struct lr_backend *backend);
-
-#endif

@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "base/sized.h"
 #include "direct/tables.h"
 #include "plugin/plugin.h"
 
@@ -109,16 +108,7 @@ lr_operator *lr_direct_create_sized(size_t given_bytes, const lr_direct_params *
     if (is_auto && params->shared != NULL) name = lr_gl_is_hardware(0, params->log) ? "cuda,compute" : "compute";
     if (lr_choose_backend(op, name, &choices) != LR_OK) goto failed;
     if (params->factors != NULL) op->factors = *params->factors;
-    op->info = (lr_operator_info){.backend = op->backend.fns->name,
-                                  .device = op->backend.device,
-                                  .passed_over = op->passed_over[0] != '\0' ? op->passed_over : NULL,
-                                  .num_voxels = num_voxels,
-                                  .num_lors = op->params.lors->count,
-                                  .samples = {1, 1, 1},
-                                  .threads = op->params.threads,
-                                  .build_seconds = lr_clock_seconds() - begin,
-                                  .lors = op->params.lors,
-                                  .grid = &op->grid};
+    lr_operator_describe(op, begin);
     return op;
 
 failed:

@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * The members of an operator, for the files of this folder and for tests that have their own backends. */
-#ifndef LR_OPERATOR_FACADE_H
-#define LR_OPERATOR_FACADE_H
+#pragma once
 
 #include "device/vector.h"
 #include "direct/backend.h"
@@ -132,6 +131,10 @@ struct lr_operator {
 /* Allocates an operator that has only its filters. lr_operator_destroy frees it. log and progress are copied; NULL =
  * messages or reports are dropped. Returns NULL, and logs an error, if memory runs out. */
 struct lr_operator *lr_operator_alloc(const lr_log *log, const lr_progress *progress);
+
+/* Sets op->info, except for the members that only some families have. begin_s: when the creation began, by
+ * lr_clock_seconds. */
+void lr_operator_describe(struct lr_operator *op, double begin_s);
 
 /* Creates an operator like lr_operator_create, but with these backends instead of the built-in ones. choices:
  * [num_choices], read only during the call. */
@@ -288,5 +291,3 @@ lr_status lr_listmode_arrange(const struct lr_listmode_family *family, struct lr
 /* Computes the sensitivity of all LORs from which events come. The standard errors of the mean voxel and of the worst
  * voxel are written into the info and the log. values: [num_voxels]. */
 lr_status lr_listmode_sensitivity(struct lr_operator *op, float *values);
-
-#endif

@@ -35,8 +35,7 @@ static void *copy_list(const void *list, int64_t count, size_t size, const lr_lo
 
 static void free_lists(lr_selection *selection)
 {
-    free((void *)(uintptr_t)selection->lors);
-    free((void *)(uintptr_t)selection->pairs);
+    lr_free_all((void *)(uintptr_t)selection->lors, (void *)(uintptr_t)selection->pairs);
 }
 
 /* --- the store --- */

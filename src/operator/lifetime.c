@@ -5,6 +5,7 @@
  * place. */
 #include "operator/facade.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "device/place.h"
@@ -73,6 +74,21 @@ void lr_operator_listen(lr_operator *op, const lr_log *log, const lr_progress *p
     op->progress_filter.to = progress != NULL ? *progress : (lr_progress){0};
 }
 
+void lr_operator_describe(struct lr_operator *op, double begin_s)
+{
+    op->info = (lr_operator_info){.backend = op->backend.fns->name,
+                                  .device = op->backend.device,
+                                  .is_gpu = op->backend.is_gpu,
+                                  .passed_over = op->passed_over[0] != '\0' ? op->passed_over : NULL,
+                                  .num_voxels = lr_grid_num_voxels(&op->grid),
+                                  .num_lors = op->params.lors->count,
+                                  .samples = {1, 1, 1},
+                                  .threads = op->params.threads,
+                                  .build_seconds = lr_clock_seconds() - begin_s,
+                                  .lors = op->params.lors,
+                                  .grid = &op->grid};
+}
+
 void lr_operator_destroy(lr_operator *op)
 {
     if (op == NULL) return;
@@ -85,9 +101,7 @@ void lr_operator_destroy(lr_operator *op)
     if (op->backend.fns != NULL) op->backend.fns->destroy(op->backend.self);
     if (direct != NULL) {
         lr_vector_destroy(&direct->timed);
-        free(direct->offsets);
-        free(direct->views);
-        free(direct);
+        lr_free_all(direct->offsets, direct->views, direct);
     }
     if (listmode != NULL) {
         lr_listmode_events_finish(&listmode->events);

@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "base/order.h"
 #include "base/parallel.h"
-#include "base/sized.h"
 #include "device/place.h"
 #include "listmode/line.h"
 #include "model/lors/place.h"
@@ -337,10 +336,9 @@ struct numbering {
 
 enum { NUMBERED_AT_ONCE = 1 << 14 };
 
-static void number_share(void *user, int64_t begin, int64_t end, int worker)
+static void number_share(void *user, int64_t begin, int64_t end)
 {
     const struct numbering *numbering = user;
-    (void)worker;
     for (int64_t k = begin; k < end; k++) {
         int32_t crystals[2];
         lr_listmode_input_crystals(numbering->from, k, crystals);
@@ -442,9 +440,7 @@ static lr_status look_up_factors(struct lr_listmode_family *family, const lr_lis
     }
 
 done:
-    free(of_lors);
-    free(numbered);
-    free(lors);
+    lr_free_all(of_lors, numbered, lors);
     return status;
 }
 
@@ -582,21 +578,11 @@ lr_operator *lr_listmode_create_sized(size_t caller_bytes, const lr_listmode_par
                                       .num_ranges = (int)family->events.layout.num_pairs,
                                       .partition_seconds = family->events.partition_seconds,
                                       .sort_seconds = family->events.sort_seconds};
-    const int *samples = family->model.samples;
-    op->info = (lr_operator_info){.backend = op->backend.fns->name,
-                                  .device = op->backend.device,
-                                  .is_gpu = op->backend.is_gpu,
-                                  .passed_over = op->passed_over[0] != '\0' ? op->passed_over : NULL,
-                                  .num_voxels = lr_grid_num_voxels(&op->grid),
-                                  .num_lors = op->params.lors->count,
-                                  .of_events = true,
-                                  .of_lines = family->lors == NULL && family->sensitivity_of == NULL,
-                                  .samples = {samples[0], samples[1], samples[2]},
-                                  .threads = op->params.threads,
-                                  .max_memory_bytes = params->max_memory_bytes,
-                                  .build_seconds = lr_clock_seconds() - begin,
-                                  .lors = op->params.lors,
-                                  .grid = &op->grid};
+    lr_operator_describe(op, begin);
+    op->info.of_events = true;
+    op->info.of_lines = family->lors == NULL && family->sensitivity_of == NULL;
+    memcpy(op->info.samples, family->model.samples, sizeof(op->info.samples));
+    op->info.max_memory_bytes = params->max_memory_bytes;
     is_made = true;
 
 done:

@@ -84,14 +84,13 @@ struct lines {
     } blocks[LINES_ON_DEVICE / LINES_OF_BLOCK + 1];
 };
 
-static void draw_block(void *user, int64_t begin, int64_t end, int worker)
+static void draw_block(void *user, int64_t begin, int64_t end)
 {
     struct lines *lines = user;
     struct line_sum *sum = lines->sum;
     const double(*hits)[3] = (const double(*)[3])sum->family->events.hits;
     struct lr_lor_place place = {.lors = sum->lors};
     int64_t at = begin;
-    (void)worker;
     for (int64_t k = begin; k < end; k++) {
         lr_place_seek(&place, lr_listmode_sample_lor(&lines->batch->sample, k));
         const int a = place.first_i + place.a, b = place.first_j + place.b;
@@ -104,14 +103,13 @@ static void draw_block(void *user, int64_t begin, int64_t end, int worker)
     lines->blocks[begin / LINES_OF_BLOCK].count = at - begin;
 }
 
-static void pack_block(void *user, int64_t begin, int64_t end, int worker)
+static void pack_block(void *user, int64_t begin, int64_t end)
 {
     const struct lines *lines = user;
     const struct drawn_lines *from = &lines->sum->drawn, *to = &lines->batch->packed;
     const size_t count = (size_t)lines->blocks[begin / LINES_OF_BLOCK].count;
     const int64_t place = lines->blocks[begin / LINES_OF_BLOCK].place;
     (void)end;
-    (void)worker;
     memcpy(to->events + place, from->events + begin, count * sizeof(*to->events));
     if (to->numbers != NULL) memcpy(to->numbers + place, from->numbers + begin, count * sizeof(*to->numbers));
 }
@@ -173,18 +171,16 @@ static void prepare(void *user)
     if (batch->count > 0) (void)open_lines(batch, NULL);
 }
 
-static void add_voxels(void *user, int64_t begin, int64_t end, int worker)
+static void add_voxels(void *user, int64_t begin, int64_t end)
 {
     const struct line_sum *sum = user;
-    (void)worker;
     for (int64_t v = begin; v < end; v++)
         (sum->group != NULL ? sum->group : sum->total)[v] += lr_number_get(&sum->image, v);
 }
 
-static void end_group(void *user, int64_t begin, int64_t end, int worker)
+static void end_group(void *user, int64_t begin, int64_t end)
 {
     const struct line_sum *sum = user;
-    (void)worker;
     for (int64_t v = begin; v < end; v++) {
         sum->total[v] += sum->group[v];
         sum->squares[v] += sum->group[v] * sum->group[v];
@@ -353,14 +349,9 @@ static lr_status line_sum_open(struct line_sum *sum)
 
 static void line_sum_close(struct line_sum *sum)
 {
-    free(sum->group);
-    free(sum->total);
-    free(sum->squares);
-    free(sum->drawn.events);
-    free(sum->drawn.numbers);
+    lr_free_all(sum->group, sum->total, sum->squares, sum->drawn.events, sum->drawn.numbers);
     for (int k = 0; k < 2; k++) {
-        free(sum->batches[k].packed.events);
-        free(sum->batches[k].packed.numbers);
+        lr_free_all(sum->batches[k].packed.events, sum->batches[k].packed.numbers);
         lr_listmode_events_finish(&sum->batches[k].lines);
     }
     free(sum->factors);
@@ -447,12 +438,11 @@ struct grading {
 
 /* Finds the relative variance of each voxel: the contribution of one line divided by the voxel's value. All voxels of a
  * tile are assumed to have the same contribution per line. */
-static void grade_tiles(void *user, int64_t begin, int64_t end, int worker)
+static void grade_tiles(void *user, int64_t begin, int64_t end)
 {
     const struct grading *grading = user;
     const struct line_sum *sum = grading->sum;
     const int *size = grading->plan->op->grid.size;
-    (void)worker;
     for (int64_t tile = begin; tile < end; tile++) {
         const int first[2] = {(int)(tile % grading->tiles[0]) * TILE,
                               (int)(tile / grading->tiles[0] % grading->tiles[1]) * TILE};
@@ -682,8 +672,7 @@ static lr_status take_pairs(const struct line_sum *sum, lr_lors **lors)
             pairs[near.num_pairs++] = (int32_t)k;
     }
     *lors = has_both && near.num_pairs > 0 ? lr_lors_create_part(all, &near, log) : NULL;
-    free(balls);
-    free(pairs);
+    lr_free_all(balls, pairs);
     return has_both && (near.num_pairs == 0 || *lors != NULL) ? LR_OK : LR_FAILED;
 }
 
@@ -819,7 +808,6 @@ lr_status lr_listmode_sensitivity(struct lr_operator *op, float *values)
     }
 
 done:
-    free(plan.levels);
-    free(plan.variance);
+    lr_free_all(plan.levels, plan.variance);
     return status;
 }

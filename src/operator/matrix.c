@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/order.h"
 #include "base/parallel.h"
-#include "base/units.h"
+#include "base/vec.h"
 #include "model/lors/place.h"
 #include "model/lors/selection.h"
 #include "operator/facade.h"
@@ -26,12 +26,6 @@ enum {
     ELEMENT_BYTES = sizeof(uint32_t) + sizeof(float)
 };
 
-static int compare_lors(const void *a, const void *b)
-{
-    const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-    return lr_order_whole(left, right);
-}
-
 /* Adds ranges of at most `longest` LORs up to LOR `end`. */
 static void add_ranges(struct lr_matrix *matrix, int64_t end, int64_t longest)
 {
@@ -46,17 +40,13 @@ static void add_ranges(struct lr_matrix *matrix, int64_t end, int64_t longest)
 
 static void free_staging(struct lr_matrix *matrix)
 {
-    free(matrix->staging.row_begin);
-    free(matrix->staging.lor);
-    free(matrix->staging.value);
+    lr_free_all(matrix->staging.row_begin, matrix->staging.lor, matrix->staging.value);
     matrix->staging = (struct lr_matrix_staging){0};
 }
 
 static void free_chunk(struct lr_matrix_chunk *chunk)
 {
-    free(chunk->split);
-    free(chunk->lor);
-    free(chunk->value);
+    lr_free_all(chunk->split, chunk->lor, chunk->value);
 }
 
 lr_status lr_matrix_init(struct lr_matrix *matrix, int64_t num_lors, struct lr_matrix_sample *sample, const lr_log *log)
@@ -82,7 +72,7 @@ lr_status lr_matrix_init(struct lr_matrix *matrix, int64_t num_lors, struct lr_m
 
     /* Ranges end at quantiles of the sample, or earlier if they would be longer than `longest`. */
     if (sample->num_elements > 0) {
-        qsort(sample->lor, (size_t)sample->num_elements, sizeof(*sample->lor), compare_lors);
+        qsort(sample->lor, (size_t)sample->num_elements, sizeof(*sample->lor), lr_compare_uints);
         for (int g = 1; g < wanted; g++) add_ranges(matrix, sample->lor[sample->num_elements * g / wanted], longest);
     }
     add_ranges(matrix, num_lors, longest);
@@ -97,8 +87,7 @@ void lr_matrix_finish(struct lr_matrix *matrix)
 {
     free_staging(matrix);
     for (int64_t k = 0; k < matrix->num_chunks; k++) free_chunk(&matrix->chunks[k]);
-    free(matrix->chunks);
-    free(matrix->range_begin);
+    lr_free_all(matrix->chunks, matrix->range_begin);
     *matrix = (struct lr_matrix){0};
 }
 
@@ -114,13 +103,12 @@ struct move {
 };
 
 /* Sets split[g * num_rows + r] to the number of elements of staged row r in range g. */
-static void count_segments(void *user, int64_t begin, int64_t end_row, int worker)
+static void count_segments(void *user, int64_t begin, int64_t end_row)
 {
     const struct move *move = user;
     const struct lr_matrix *matrix = move->matrix;
     const struct lr_matrix_chunk *chunk = move->chunk;
     const struct lr_matrix_staging *staging = &matrix->staging;
-    (void)worker;
     for (int64_t r = begin; r < end_row; r++) {
         int64_t at = staging->row_begin[r];
         for (int64_t g = 0; g < matrix->num_ranges; g++) {
@@ -132,13 +120,12 @@ static void count_segments(void *user, int64_t begin, int64_t end_row, int worke
     }
 }
 
-static void copy_segments(void *user, int64_t begin, int64_t end_row, int worker)
+static void copy_segments(void *user, int64_t begin, int64_t end_row)
 {
     const struct move *move = user;
     const struct lr_matrix *matrix = move->matrix;
     const struct lr_matrix_chunk *chunk = move->chunk;
     const struct lr_matrix_staging *staging = &matrix->staging;
-    (void)worker;
     for (int64_t r = begin; r < end_row; r++) {
         int64_t from = staging->row_begin[r];
         for (int64_t g = 0; g < matrix->num_ranges; g++) {
@@ -234,7 +221,7 @@ struct staging_rows {
     atomic_bool has_zeros;
 };
 
-static void stage_rows(void *user, int64_t begin, int64_t end, int worker)
+static void stage_rows(void *user, int64_t begin, int64_t end)
 {
     struct staging_rows *rows = user;
     const struct lr_matrix_staging *staging = rows->staging;
@@ -244,7 +231,6 @@ static void stage_rows(void *user, int64_t begin, int64_t end, int worker)
     uint32_t *lor = staging->lor + first;
     float *value = staging->value + first;
     int64_t num_zeros = 0;
-    (void)worker;
     for (int64_t k = 0; k < count; k++) {
         lor[k] = from[k].lor;
         value[k] = from[k].value;
@@ -394,7 +380,7 @@ lr_status lr_matrix_forward(const struct lr_matrix *matrix, const struct lr_stor
     forward.windows = lr_alloc(workers * matrix->longest_range, sizeof(*forward.windows),
                                "sums of a forward projection", matrix->log);
     if (forward.windows == NULL) return LR_FAILED;
-    lr_parallel_for(workers, matrix->num_ranges, 1, forward_ranges, &forward);
+    lr_parallel_workers(workers, matrix->num_ranges, 1, forward_ranges, &forward);
     free(forward.windows);
     return LR_OK;
 }
@@ -469,10 +455,9 @@ static void back_ranges(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-static void add_partial(void *user, int64_t begin, int64_t end, int worker)
+static void add_partial(void *user, int64_t begin, int64_t end)
 {
     const struct back *back = user;
-    (void)worker;
     for (int64_t r = begin; r < end; r++) {
         double sum = 0.0;
         for (int64_t g = 0; g < back->matrix->num_ranges; g++) sum += back->partial[g * back->num_rows + r];
@@ -517,11 +502,10 @@ lr_status lr_matrix_back(const struct lr_matrix *matrix, const struct lr_stored_
     for (back.first_chunk = 0; status == LR_OK && back.first_chunk < matrix->num_chunks;
          back.first_chunk = back.last_chunk) {
         choose_panel(&back, most);
-        lr_parallel_for(threads, matrix->num_ranges, 1, back_ranges, &back);
+        lr_parallel_workers(threads, matrix->num_ranges, 1, back_ranges, &back);
         lr_parallel_for(threads, back.num_rows, ROWS_PER_SHARE, add_partial, &back);
     }
-    free(back.partial);
-    free(back.windows);
+    lr_free_all(back.partial, back.windows);
     return status;
 }
 

@@ -8,8 +8,7 @@
  * so that each tile is contiguous. A tile needs only one range of the data vector, which stays in the cache. One worker
  * computes all tiles of a range, in the order of the chunks. The order of every sum therefore depends only on the
  * matrix. */
-#ifndef LR_OPERATOR_MATRIX_H
-#define LR_OPERATOR_MATRIX_H
+#pragma once
 
 #include "model/lors/rows.h"
 #include "operator/backend.h"
@@ -135,5 +134,3 @@ bool lr_stored_pays(const struct lr_backend *backend, double projections);
  * params: must live as long as the backend. */
 lr_status lr_stored_wrap(struct lr_backend *backend, const struct lr_backend_params *params,
                          const struct lr_stored_wish *wish, struct lr_stored_size *size);
-
-#endif

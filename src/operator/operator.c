@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/sized.h"
 #include "operator/matrix.h"
 
 #include <string.h>
@@ -36,26 +35,17 @@ lr_operator *lr_operator_create_among(const lr_operator_params *params, const st
     struct lr_stored_size size = {0};
     if ((wish.required || pays) && lr_stored_wrap(&op->backend, &op->params, &wish, &size) != LR_OK) goto failed;
 
+    lr_operator_describe(op, start);
     lr_operator_info *info = &op->info;
-    info->backend = op->backend.fns->name;
-    info->device = op->backend.device;
-    info->is_gpu = op->backend.is_gpu;
-    info->passed_over = op->passed_over[0] != '\0' ? op->passed_over : NULL;
-    info->num_voxels = lr_grid_num_voxels(&op->grid);
-    info->num_lors = op->params.lors->count;
     info->mode = op->params.mode;
     info->penetration = op->params.penetration;
     info->rays = op->params.mode == LR_MODE_EXACT ? 0 : op->params.rays;
     for (int k = 0; k < 3; k++) info->samples[k] = op->params.samples[k];
     info->mu_steps = op->params.mu_steps;
-    info->threads = op->params.threads;
     info->max_memory_bytes = op->params.max_memory_bytes;
-    info->lors = op->params.lors;
-    info->grid = &op->grid;
     info->stored = size.stored;
     info->num_elements = size.num_elements;
     info->memory_bytes = size.memory_bytes;
-    info->build_seconds = lr_clock_seconds() - start;
     return op;
 
 failed:

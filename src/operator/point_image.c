@@ -6,8 +6,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/sized.h"
-#include "base/units.h"
+#include "base/vec.h"
 #include "model/lors/rows.h"
 
 #include <lr/listmode.h>
@@ -113,8 +112,7 @@ static lr_status iterate(const struct measured *measured, lr_operator *op, int i
         const float scale = sum > 0.0 ? (float)(NUM_VOXELS / sum) : 0.0f;
         for (int64_t v = 0; v < NUM_VOXELS && status == LR_OK; v++) image[v] *= scale;
     }
-    free(estimated);
-    free(correction);
+    lr_free_all(estimated, correction);
     return status;
 }
 
@@ -216,7 +214,6 @@ lr_status lr_point_image_fwhm_sized(size_t given_bytes, const lr_point_image_par
 finish:
     free(image);
     lr_owned_row_finish(&measured.row);
-    free(measured.starts_mm);
-    free(measured.ends_mm);
+    lr_free_all(measured.starts_mm, measured.ends_mm);
     return status;
 }

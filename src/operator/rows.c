@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Rows and pictures. This file checks the arguments, and the backend computes. */
-#include "base/units.h"
+#include "base/vec.h"
 #include "operator/facade.h"
 
 #include "base/clock.h"
@@ -120,8 +120,7 @@ static lr_status rows_run(struct lr_operator *op, const struct lr_rows *rows, co
     const lr_status status = backend->fns->rows(backend->self, &wanted, is_altered ? &altering : sink);
     op->progress_filter.is_silent = false;
     lr_owned_row_finish(&altered.out);
-    free(altered.factors);
-    free(pairs);
+    lr_free_all(altered.factors, pairs);
     return status;
 }
 
@@ -136,11 +135,6 @@ static lr_status rows_check_sink(const struct lr_operator *op, const lr_row_sink
     if (sink == NULL || sink->take == NULL)
         return lr_error(op->params.log, LR_USAGE, "matrix rows need a sink that takes them");
     return LR_OK;
-}
-
-static bool is_finite_point(const double point_mm[3])
-{
-    return isfinite(point_mm[0]) && isfinite(point_mm[1]) && isfinite(point_mm[2]);
 }
 
 /* errors: LR_USAGE, logged, for lists that are not ascending or not within range. */
@@ -227,7 +221,7 @@ lr_status lr_operator_point_rows(lr_operator *op, const double (*points_mm)[3], 
                         (long long)num_points);
     }
     for (int64_t k = 0; k < num_points; k++) {
-        if (!is_finite_point(points_mm[k])) {
+        if (!vec_is_finite(points_mm[k])) {
             return lr_error(op->params.log, LR_BAD_INPUT,
                             "point %lld at (%g, %g, %g) mm is not finite: correct its coordinates", (long long)k,
                             points_mm[k][0], points_mm[k][1], points_mm[k][2]);
@@ -253,7 +247,7 @@ lr_status lr_operator_picture(lr_operator *op, const double point_mm[3], int mod
         return lr_error(op->params.log, LR_USAGE, "module %d does not exist: the scanner has modules 0 to %d", module,
                         op->params.scanner->num_modules - 1);
     }
-    if (pixels == NULL || !is_finite_point(point_mm))
+    if (pixels == NULL || !vec_is_finite(point_mm))
         return lr_error(op->params.log, LR_BAD_INPUT, "a picture needs a finite point and an array of pixels");
     return backend->fns->picture(backend->self, point_mm, module, pixels);
 }
@@ -396,11 +390,7 @@ static lr_status deliver(const struct block *block, const lr_row_sink *sink)
     }
 
 done:
-    free(first);
-    free(voxel);
-    free(value);
-    free(row_voxel);
-    free(row_value);
+    lr_free_all(first, voxel, value, row_voxel, row_value);
     return status;
 }
 
@@ -478,9 +468,7 @@ lr_status lr_operator_lor_rows(lr_operator *op, const lr_selection *part, const 
         lr_status status = run_rows(&block, 0, num_voxels, &collector);
         if (status == LR_OK) status = deliver(&block, sink);
         density = 0.5 * (density + (double)block.count / (double)(block.end - block.begin));
-        free(block.place);
-        free(block.voxel);
-        free(block.value);
+        lr_free_all(block.place, block.voxel, block.value);
         block.place = block.voxel = NULL;
         block.value = NULL;
         block.count = block.capacity = 0;

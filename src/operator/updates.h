@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Whole updates of a reconstruction, computed by an operator's backend (struct lr_backend_updates). */
-#ifndef LR_OPERATOR_UPDATES_H
-#define LR_OPERATOR_UPDATES_H
+#pragma once
 
 #include "operator/backend.h"
 
@@ -35,5 +34,3 @@ lr_status lr_project_blank(lr_operator *op, const lr_selection *part, lr_vector 
 /* Sets *seconds to the total device time of projections since the operator was made. Waits for projections that are not
  * finished. Returns false if the backend knows only the time of its last projection (lr_operator_device_seconds). */
 bool lr_updates_device_clock(const lr_operator *op, double *seconds);
-
-#endif

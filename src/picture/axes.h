@@ -2,9 +2,9 @@
  * Copyright The LORaster authors
  *
  * Ticks at round values for axes and colour bars; axes with ticks and names around a drawing. */
-#ifndef LR_PICTURE_AXES_H
-#define LR_PICTURE_AXES_H
+#pragma once
 
+#include "base/order.h"
 #include <lr/picture.h>
 
 struct lr_ticks {
@@ -56,11 +56,6 @@ struct lr_axes {
     bool no_ticks_across;
 };
 
-static inline int lr_larger(int a, int b)
-{
-    return a > b ? a : b;
-}
-
 /* The numbers of pixels on each side of the area within the axes that ticks, labels and names need. */
 struct lr_margins {
     int left, top, right, bottom;
@@ -72,5 +67,3 @@ void lr_axes_draw(lr_picture *picture, const struct lr_axes *axes);
 /* The column of pixels for a value of `across`, and the row of pixels for a value of `up`. */
 int lr_axes_x(const struct lr_axes *axes, double value);
 int lr_axes_y(const struct lr_axes *axes, double value);
-
-#endif

@@ -7,7 +7,6 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/sized.h"
 #include "picture/axes.h"
 #include "picture/font.h"
 #include "picture/pixel_lor.h"
@@ -518,8 +517,6 @@ lr_picture *lr_picture_comparison_sized(size_t given_bytes, const lr_comparison_
     lr_font_tell(log);
 
 finish:
-    free(page.lors);
-    free(page.values);
-    free(page.errors);
+    lr_free_all(page.lors, page.values, page.errors);
     return picture;
 }

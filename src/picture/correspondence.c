@@ -7,7 +7,6 @@
 #include "picture/pixel_lor.h"
 
 #include "base/log.h"
-#include "base/sized.h"
 #include "model/lors/place.h"
 #include "picture/axes.h"
 #include "picture/font.h"

@@ -2,9 +2,8 @@
  * Copyright The LORaster authors
  *
  * A page of the geometry doctor: two views of the modules' boxes, and the findings. */
+#include "base/log.h"
 #include "base/mem.h"
-#include "base/sized.h"
-#include "base/units.h"
 #include "base/vec.h"
 #include "model/scanner/scanner.h"
 #include "picture/axes.h"

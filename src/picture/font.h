@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Letters of DejaVu Sans, whose files are part of the library. */
-#ifndef LR_PICTURE_FONT_H
-#define LR_PICTURE_FONT_H
+#pragma once
 
 #include <lr/picture.h>
 #include <stddef.h>
@@ -36,5 +35,3 @@ struct lr_font_text {
  * first line is at `corner`; each further line is line_px pixels below. Returns the number of lines. picture NULL: only
  * counts lines. */
 int lr_font_lines(lr_picture *picture, const int corner[2], const char *text, const lr_text_style *style, int line_px);
-
-#endif

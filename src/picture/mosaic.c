@@ -4,7 +4,6 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/sized.h"
 #include "picture/axes.h"
 #include "picture/font.h"
 
@@ -89,8 +88,7 @@ lr_picture *lr_picture_mosaic_sized(size_t given_bytes, const lr_mosaic_params *
     }
 
 finish:
-    free(x);
-    free(y);
+    lr_free_all(x, y);
     lr_font_tell(params->log);
     return page;
 }

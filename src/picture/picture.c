@@ -38,10 +38,7 @@ lr_picture *lr_picture_create(const int size[2], const lr_log *log)
 
 void lr_picture_destroy(lr_picture *picture)
 {
-    if (picture != NULL) {
-        free(picture->rgb);
-        free(picture);
-    }
+    if (picture != NULL) lr_free_all(picture->rgb, picture);
 }
 
 static void set_pixel(lr_picture *picture, int64_t x, int64_t y, lr_colour colour)

@@ -3,8 +3,7 @@
  *
  * The LOR of a pixel in a correspondence image. A pixel stores the module and the crystal (r, s) that its line hits.
  * The position of the pixel in the image gives the crystal (p, q) of the primary module. */
-#ifndef LR_PICTURE_PIXEL_LOR_H
-#define LR_PICTURE_PIXEL_LOR_H
+#pragma once
 
 #include <lr/operator.h>
 
@@ -21,5 +20,3 @@ int64_t lr_pixel_lor(const struct lr_pixel_window *window, int x, int y);
 
 /* Returns the probability of a LOR in a row; 0 if the row has no such element. */
 double lr_row_element(const lr_row *row, int64_t lor);
-
-#endif

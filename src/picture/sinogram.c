@@ -6,8 +6,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/sized.h"
-#include "base/units.h"
+#include "base/vec.h"
 #include "picture/axes.h"
 #include "picture/font.h"
 
@@ -141,8 +140,6 @@ lr_picture *lr_picture_sinogram_sized(size_t given_bytes, const lr_sinogram_para
             means[k] = bins.lors[k] > 0 ? (float)(bins.sums[k] / (double)bins.lors[k]) : NAN;
         picture = draw(&bins, means);
     }
-    free(bins.sums);
-    free(bins.lors);
-    free(means);
+    lr_free_all(bins.sums, bins.lors, means);
     return picture;
 }

@@ -3,7 +3,6 @@
 #include <lr/picture.h>
 
 #include "base/log.h"
-#include "base/sized.h"
 #include "picture/axes.h"
 #include "picture/font.h"
 

@@ -9,8 +9,7 @@
  * Plugins are searched for in the folder that LORASTER_PLUGINS names. If this variable is not set, these folders are
  * searched, in this order: the folder of the library or program that asks, its subfolder loraster/, the library folder
  * installed with a program, and the folder of the installation (base/path.h). */
-#ifndef LR_PLUGIN_PLUGIN_H
-#define LR_PLUGIN_PLUGIN_H
+#pragma once
 
 #include "base/log.h"
 
@@ -101,5 +100,3 @@ extern const struct lr_cuda_plugin lr_cuda_plugin;
 extern const struct lr_hdf5_plugin lr_hdf5_plugin;
 extern const struct lr_viewer_plugin lr_viewer_plugin;
 extern const struct lr_mpi_plugin lr_mpi_plugin;
-
-#endif

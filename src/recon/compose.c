@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/order.h"
-#include "base/sized.h"
 #include "dist/weights.h"
 #include "model/lors/place.h"
 #include "recon/subsets.h"
@@ -420,19 +419,10 @@ lr_status lr_compose_sized(size_t given_bytes, const lr_compose_params *given, l
         const lr_status copied = lr_vector_copy(&found, image);
         status = copied != LR_OK ? copied : status;
     }
-    free(compose.pairs);
-    free(compose.windows);
-    free(compose.guesses);
-    free(compose.start);
-    free(compose.image);
-    free(compose.values);
-    free(compose.measured);
-    free(compose.additive);
+    lr_free_all(compose.pairs, compose.windows, compose.guesses, compose.start, compose.image, compose.values,
+                compose.measured, compose.additive);
     for (int k = 0; compose.data != NULL && k < 2 * num_own; k++) lr_vector_destroy(&compose.data[k]);
-    free(compose.data);
-    free(compose.sums);
-    free(compose.weights);
-    free(compose.residuals);
+    lr_free_all(compose.data, compose.sums, compose.weights, compose.residuals);
 
     return lr_comm_fail(params->comm, status);
 }

@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/sized.h"
 #include "recon/subsets.h"
 
 #include <math.h>

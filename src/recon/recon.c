@@ -5,7 +5,6 @@
  * using ordered subsets of projection data, IEEE Trans. Med. Imag. 13 (1994). The additive term is used as in
  * Politte and Snyder (1991). docs/method/common.md, "Reconstruction". */
 #include "base/clock.h"
-#include "base/sized.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -776,8 +775,7 @@ lr_status lr_recon_sized(size_t given_bytes, const lr_recon_params *given, lr_ve
     }
     for (int k = 0; recon.sensitivity != NULL && k < recon.subsets.count; k++) lr_vector_destroy(&recon.sensitivity[k]);
     if (recon.whole != NULL) recon.whole->fns->updates->close(recon.whole->self);
-    free(recon.sensitivity);
-    free(recon.scale);
+    lr_free_all(recon.sensitivity, recon.scale);
     lr_vector_destroy(&recon.own_scale);
     lr_vector_destroy(&recon.image);
     lr_vector_destroy(&recon.correction);

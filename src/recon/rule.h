@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Update rules: the parts of the loop in recon.c that differ between EM, RAMLA and BSREM. A rule has no state. */
-#ifndef LR_RECON_RULE_H
-#define LR_RECON_RULE_H
+#pragma once
 
 #include <lr/recon.h>
 
@@ -75,5 +74,3 @@ struct lr_update_rule {
 };
 
 extern const struct lr_update_rule lr_rule_em, lr_rule_ramla, lr_rule_bsrem;
-
-#endif

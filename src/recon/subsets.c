@@ -420,14 +420,9 @@ void lr_subsets_finish(struct lr_subsets *subsets)
 {
     for (int k = 0; subsets->list != NULL && k < subsets->count; k++) {
         struct lr_subset *subset = &subsets->list[k];
-        free(subset->measured);
-        free(subset->additive);
-        free(subset->runs);
-        free(subset->pair_list);
-        free(subset->lor_list);
+        lr_free_all(subset->measured, subset->additive, subset->runs, subset->pair_list, subset->lor_list);
     }
-    free(subsets->list);
-    free(subsets->order);
+    lr_free_all(subsets->list, subsets->order);
     *subsets = (struct lr_subsets){0};
 }
 
@@ -481,12 +476,11 @@ struct uniform {
     atomic_bool is_broken;
 };
 
-static void look_at_share(void *user, int64_t begin, int64_t end, int worker)
+static void look_at_share(void *user, int64_t begin, int64_t end)
 {
     struct uniform *uniform = user;
     const float *values = uniform->values, first = values[0];
     int any = 0;
-    (void)worker;
     if (atomic_load(&uniform->is_broken)) return;
     for (int64_t k = begin; k < end; k++) any |= values[k] != first;
     if (any) atomic_store(&uniform->is_broken, true);

@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * The voxels that each rank updates, and the division of data into subsets. */
-#ifndef LR_RECON_SUBSETS_H
-#define LR_RECON_SUBSETS_H
+#pragma once
 
 #include <lr/comm.h>
 #include <lr/lors.h>
@@ -134,5 +133,3 @@ lr_status lr_compared_get(struct lr_compared *compared, int k, struct lr_compare
  * additive term, EM finds the correct scale in one update. seen_counts: counts that an image of ones gives, equal on
  * all ranks. level: 1 if there are no counts. Warns if the additive term is larger than the counts. */
 lr_status lr_find_level(struct lr_compared *compared, double seen_counts, double *level);
-
-#endif

@@ -40,7 +40,8 @@ void app_unfold(struct app *app, int side)
 
 bool app_is_busy(const struct app *app)
 {
-    bool is_busy = draw_is_busy(app->draw) || study_is_busy(app->study);
+    bool is_busy = study_is_busy(app->study);
+    for (int k = 0; k < DRAW_NUM_IMAGES; k++) is_busy = is_busy || app->draw->coming[k].texture != NULL;
     for (int k = 0; k < app->num_runners; k++) is_busy = is_busy || app->runners[k]->report.state == JOB_RUNNING;
     for (int k = 0; app->tools[k] != NULL; k++)
         is_busy = is_busy || (app->tools[k]->is_busy != NULL && app->tools[k]->is_busy(app));

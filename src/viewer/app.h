@@ -4,8 +4,7 @@
  * State of the viewer: the window, the open files, what the scene shows, and the table of tools, each of which has
  * its own state. Panels and script steps change plain fields of this state; the next frame updates everything that
  * depends on them. */
-#ifndef LR_VIEWER_APP_H
-#define LR_VIEWER_APP_H
+#pragma once
 
 #include "io/files/file_kind.h"
 #include "io/sessions/session.h"
@@ -322,5 +321,3 @@ struct ui_bar scene_bar(int colours, const double range[2], const char *title);
 
 /* Draws over the scene: the names of its axes, and colour bars in its lower left corner. */
 void scene_show_labels(struct app *app);
-
-#endif

@@ -400,7 +400,9 @@ static lr_status run_frame(struct app *app)
      * always drawn, so that there is a picture. */
     const bool is_seen = app->window->is_seen || app->params->bench_frames > 0 || app->num_frames < 2 ||
                          app->is_pictured || app->saves_view;
-    if (is_seen) draw_clear(app->target, ui_ground());
+    const float *ground = ui_ground();
+    const struct gl_clear clear = {.colours = {{.f = {ground[0], ground[1], ground[2], 1.0f}}}, .depth = 1.0f};
+    if (is_seen) gl_target_clear(app->target, &clear);
     for (int k = 0; k < NUM_PANES && is_seen; k++) {
         const struct app_pane *pane = &app->panes[k];
         const struct flat_view flat = panes_flat(app, k == PANE_SCENE ? 0 : k);

@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * The viewer, as the program starts it. */
-#ifndef LR_VIEWER_VIEW_H
-#define LR_VIEWER_VIEW_H
+#pragma once
 
 #include <lr/log.h>
 
@@ -36,5 +35,3 @@ struct view_params {
  * no OpenGL 4.5; LR_BAD_INPUT for an invalid script, and for files of a script or benchmark that cannot be read;
  * LR_FAILED if an expectation of a script is not met. */
 lr_status view_run(const struct view_params *params);
-
-#endif

@@ -27,7 +27,7 @@ class Links(unittest.TestCase):
                      "int special_other(void); int special_other(void) { return 2; }")
 
     def compile(self, folder, name, text):
-        objects = self.build / "src" / folder / "CMakeFiles" / f"lr_{folder}.dir"
+        objects = self.build / "src" / "CMakeFiles" / f"lr_{folder}.dir" / folder
         (objects / name).parent.mkdir(parents=True, exist_ok=True)
         subprocess.run([COMPILER, "-c", "-x", "c", "-", "-o", objects / f"{name}.c.o"], input=text,
                        text=True, check=True)

@@ -17,13 +17,12 @@ struct gathering {
     atomic_bool is_late;
 };
 
-static void gather(void *user, int64_t begin, int64_t end, int worker)
+static void gather(void *user, int64_t begin, int64_t end)
 {
     struct gathering *gathering = user;
     const struct timespec pause = {.tv_nsec = 1000000};
     (void)begin;
     (void)end;
-    (void)worker;
     atomic_fetch_add(&gathering->here, 1);
     for (int k = 0; atomic_load(&gathering->here) < gathering->threads; k++) {
         if (k > 20000) {

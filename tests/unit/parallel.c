@@ -56,7 +56,7 @@ static bool is_right(struct meeting *meeting)
 static bool shares_well(atomic_int *met, int threads, int64_t count, int64_t grain)
 {
     struct meeting meeting = {.met = met, .threads = threads, .count = count, .grain = grain};
-    lr_parallel_for(threads, count, grain, meet, &meeting);
+    lr_parallel_workers(threads, count, grain, meet, &meeting);
     return is_right(&meeting);
 }
 
@@ -82,7 +82,7 @@ static void each_index_is_met_once(void **state)
             for (int g = 0; g < 5; g++) assert_true(shares_well(met, threads[t], counts[c], grains[g]));
     for (int k = 0; k < 3000; k++) assert_true(shares_well(met, THREADS, 5 + k % 20, 1));
     struct meeting odd = {.met = met, .threads = 1, .count = 3, .grain = 1};
-    lr_parallel_for(0, 3, 0, meet, &odd);
+    lr_parallel_workers(0, 3, 0, meet, &odd);
     assert_true(is_right(&odd));
 }
 
@@ -121,7 +121,7 @@ static void run_inner(void *user, int64_t begin, int64_t end, int worker)
 static void loops_may_be_in_loops(void **state)
 {
     atomic_bool is_wrong = false;
-    lr_parallel_for(THREADS, 200, 1, run_inner, &is_wrong);
+    lr_parallel_workers(THREADS, 200, 1, run_inner, &is_wrong);
     assert_false(atomic_load(&is_wrong));
 }
 
@@ -212,7 +212,7 @@ static void errors_reach_their_callers(void **state)
     bool has_none = false;
     atomic_bool has_failed = false;
     struct lr_background background = {0};
-    lr_parallel_for(2, 2, 1, fail_elsewhere, &has_failed);
+    lr_parallel_workers(2, 2, 1, fail_elsewhere, &has_failed);
     assert_ints(strncmp(lr_last_error(&status), "share ", 6), 0, status, LR_BAD_INPUT);
     assert_int_equal(pthread_create(&other, NULL, have_no_error, &has_none), 0);
     pthread_join(other, NULL);

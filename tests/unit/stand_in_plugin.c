@@ -24,7 +24,7 @@ static lr_status run_loop(double *matrix, double *values, int size)
     (void)values;
     atomic_bool has_failed;
     atomic_init(&has_failed, false);
-    if (size < 0) lr_parallel_for(2, -size, 1, fail, &has_failed);
+    if (size < 0) lr_parallel_workers(2, -size, 1, fail, &has_failed);
     return gather_threads(size) ? LR_OK : LR_FAILED;
 }
 

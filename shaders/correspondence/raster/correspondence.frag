@@ -23,10 +23,6 @@
 #include "correspondence/absorption.glsl"
 #endif
 
-#ifndef RAYS
-#define RAYS 4
-#endif
-
 layout(location = 0) flat in vec4 in_primary;
 layout(location = 1) flat in vec4 in_denominator;
 layout(location = 2) flat in vec4 in_along_u;

@@ -18,10 +18,6 @@
 #include "correspondence/raster/correspondence_pass.glsl"
 #include "correspondence/sight.glsl"
 
-#ifndef RAYS
-#define RAYS 4
-#endif
-
 layout(std430, binding = LR_BIND_DRAWS) readonly buffer Draws
 {
     uvec2 draws[]; // image, secondary module

@@ -12,10 +12,6 @@
 
 #include "correspondence/lor.glsl"
 
-#ifndef RAYS
-#define RAYS 4
-#endif
-
 layout(std140, binding = LR_BIND_PASS) uniform Pass
 {
     ivec2 source_tile, target_tile; // texels

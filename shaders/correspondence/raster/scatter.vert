@@ -15,10 +15,6 @@
 
 #include "correspondence/lor.glsl"
 
-#ifndef RAYS
-#define RAYS 4
-#endif
-
 layout(std140, binding = LR_BIND_PASS) uniform Pass
 {
     ivec2 tile_size; // size of the largest window, pixels

@@ -3,8 +3,7 @@
  *
  * The sensitivity of list mode does not depend on the events. A CUDA device computes it while processors read and
  * arrange the events. In this time the device is also initialised, which takes some tenths of a second. */
-#ifndef LR_CLI_RECON_EARLY_SENSITIVITY_H
-#define LR_CLI_RECON_EARLY_SENSITIVITY_H
+#pragma once
 
 #include "base/parallel.h"
 
@@ -51,5 +50,3 @@ void early_sensitivity_give_up(struct early_sensitivity *early);
 
 /* Frees the operator. Operators that use its sensitivity must be destroyed before. */
 void early_sensitivity_finish(struct early_sensitivity *early);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * The measured data and their operator: counts per LOR (histogram.c), histo-images (views.c) or single events
  * (events.c). With several ranks, each rank has a share of the data. */
-#ifndef LR_CLI_RECON_MEASUREMENT_H
-#define LR_CLI_RECON_MEASUREMENT_H
+#pragma once
 
 #include "base/parallel.h"
 #include "cli/cluster.h"
@@ -187,5 +186,3 @@ lr_status event_share_take(struct measurement *measured);
 /* Sets up `measured` for the current frame or the whole list: counts and delayeds of all ranks, and the ranges of
  * subsets in this rank's list. */
 lr_status event_share_open(struct measurement *measured);
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * The options of the verb recon, as plain data. */
-#ifndef LR_CLI_RECON_REQUEST_H
-#define LR_CLI_RECON_REQUEST_H
+#pragma once
 
 #include "cli/common.h"
 
@@ -102,5 +101,3 @@ bool recon_has_steps(enum recon_algorithm algorithm);
 
 /* Returns the step length of the first iteration. */
 double recon_relaxation(const struct recon_request *request, int subsets);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * A reconstruction. One process or several ranks make an image (scheme.c). After a failure, a run can be resumed from a
  * checkpoint (checkpoint.c). report.c reports progress and results. */
-#ifndef LR_CLI_RECON_RUN_H
-#define LR_CLI_RECON_RUN_H
+#pragma once
 
 #include "cli/recon/measurement.h"
 
@@ -91,5 +90,3 @@ void recon_report(const struct recon_run *run, bool stopped);
 
 /* Prints a JSON object about all frames on standard output. */
 void recon_report_frames(const struct recon_run *run, const struct recon_frame *frames, bool stopped);
-
-#endif

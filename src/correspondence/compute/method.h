@@ -3,8 +3,7 @@
  *
  * The methods of the `compute` backend for projections and lists of elements: columns, pairs, points. Each has a folder
  * here. The backend uses the first one that can do the work (backend.c). */
-#ifndef LR_CORRESPONDENCE_COMPUTE_METHOD_H
-#define LR_CORRESPONDENCE_COMPUTE_METHOD_H
+#pragma once
 
 #include "gl/context.h"
 #include "gl/timer.h"
@@ -49,5 +48,3 @@ struct lr_method {
 };
 
 extern const struct lr_method lr_columns_method, lr_pairs_method, lr_points_method;
-
-#endif

@@ -66,8 +66,7 @@ static void destroy(void *self)
         lr_cpu_view_finish(&cpu->workers[k].view);
     }
     for (int k = 0; cpu->block != NULL && k < cpu->block_rows; k++) lr_elements_finish(&cpu->block[k]);
-    free(cpu->workers);
-    free(cpu->block);
+    lr_free_all(cpu->workers, cpu->block);
     lr_cpu_scene_finish(&cpu->scene);
     free(cpu);
 }
@@ -127,7 +126,7 @@ static lr_status each_block(struct cpu *cpu, const struct lr_rows *rows, const s
         const int num_rows = left < cpu->block_rows ? (int)left : cpu->block_rows;
 
         for (int k = 0; k < cpu->num_workers; k++) cpu->workers[k].status = LR_OK;
-        lr_parallel_for(cpu->num_workers, num_rows, 1, compute_share, &job);
+        lr_parallel_workers(cpu->num_workers, num_rows, 1, compute_share, &job);
         for (int k = 0; k < cpu->num_workers; k++) LR_TRY(cpu->workers[k].status);
 
         LR_TRY(walk->take(walk->user, cpu, job.first, num_rows));
@@ -167,9 +166,8 @@ struct work {
 
 /* Adds the products of all rows, in their order, to the values begin .. end - 1. Only this worker writes these
  * values. */
-static void add_rows(void *user, int64_t begin, int64_t end, int worker)
+static void add_rows(void *user, int64_t begin, int64_t end)
 {
-    (void)worker;
     const struct work *work = user;
     const lr_lors *lors = work->cpu->scene.params.lors;
     const int64_t first = lr_selection_lor(lors, work->part, begin);
@@ -185,9 +183,8 @@ static void add_rows(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-static void sum_rows(void *user, int64_t begin, int64_t end, int worker)
+static void sum_rows(void *user, int64_t begin, int64_t end)
 {
-    (void)worker;
     const struct work *work = user;
     for (int64_t k = begin; k < end; k++) {
         const struct lr_elements *row = &work->cpu->block[k];
@@ -236,8 +233,7 @@ static lr_status picture(void *self, const double point_mm[3], int module, lr_pi
     }
     if (cpu->scene.params.mode != LR_MODE_SAMPLED) {
         return lr_error(cpu->scene.params.log, LR_USAGE,
-                        "exact mode traces no lines and so has no correspondence image: use "
-                        "sampled mode");
+                        "exact mode traces no lines and so has no correspondence image: use sampled mode");
     }
     struct lr_cpu_view *view = &cpu->workers[0].view;
     lr_cpu_view_place(view, point_mm, NULL);

@@ -7,8 +7,7 @@
  * There are three methods to compute the elements of a sample point. Each worker has its own working memory for one
  * method. A method computes the elements of one sample point for all LORs in coincidence, and appends them to a list.
  * errors: LR_FAILED, logged, if memory runs out. If init failed, finish is not needed. */
-#ifndef LR_CORRESPONDENCE_CPU_ELEMENTS_H
-#define LR_CORRESPONDENCE_CPU_ELEMENTS_H
+#pragma once
 
 #include "correspondence/cpu/polygon.h"
 #include "model/lors/rows.h"
@@ -190,5 +189,3 @@ void lr_cpu_penetration_finish(struct lr_cpu_penetration *work);
  * out. */
 lr_status lr_cpu_penetration_elements(struct lr_cpu_view *view, struct lr_cpu_penetration *work,
                                       struct lr_elements *elements);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "base/units.h"
 #include "correspondence/cpu/elements.h"
 
 #include "base/log.h"
@@ -54,8 +53,7 @@ lr_status lr_cpu_exact_init(struct lr_cpu_exact *exact, const struct lr_cpu_scen
 
 void lr_cpu_exact_finish(struct lr_cpu_exact *exact)
 {
-    free(exact->corners);
-    free(exact->blockers);
+    lr_free_all(exact->corners, exact->blockers);
     *exact = (struct lr_cpu_exact){0};
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "base/units.h"
 #include "correspondence/cpu/elements.h"
 
 #include "base/log.h"
@@ -88,12 +87,7 @@ lr_status lr_cpu_penetration_init(struct lr_cpu_penetration *work, const struct 
 
 void lr_cpu_penetration_finish(struct lr_cpu_penetration *work)
 {
-    free(work->ends[0].list);
-    free(work->ends[1].list);
-    free(work->met);
-    free(work->opposite);
-    free(work->before);
-    free(work->boxes);
+    lr_free_all(work->ends[0].list, work->ends[1].list, work->met, work->opposite, work->before, work->boxes);
     *work = (struct lr_cpu_penetration){0};
 }
 

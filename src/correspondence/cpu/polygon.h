@@ -3,8 +3,7 @@
  *
  * Convex polygons in the plane of a primary module, and polygons in homogeneous coordinates that are projected into
  * this plane. The clipping algorithm is from Sutherland and Hodgman (CACM 17:32, 1974). */
-#ifndef LR_CORRESPONDENCE_CPU_POLYGON_H
-#define LR_CORRESPONDENCE_CPU_POLYGON_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -62,5 +61,3 @@ void lr_cpu_polygon_centroid(const struct lr_cpu_polygon *polygon, double centro
  * relative error is about 1e-14, however small the angle. Source: van Oosterom and Strackee, IEEE Trans. Biomed. Eng.
  * 30:125 (1983). */
 double lr_cpu_polygon_solid_angle(const struct lr_cpu_polygon *polygon, double height);
-
-#endif

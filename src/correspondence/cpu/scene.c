@@ -85,9 +85,7 @@ lr_status lr_cpu_view_init(struct lr_cpu_view *view, const struct lr_cpu_scene *
 
 void lr_cpu_view_finish(struct lr_cpu_view *view)
 {
-    free(view->opposite);
-    free(view->before);
-    free(view->toward);
+    lr_free_all(view->opposite, view->before, view->toward);
     *view = (struct lr_cpu_view){0};
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "base/units.h"
 #include "correspondence/cpu/elements.h"
 
 #include "base/log.h"

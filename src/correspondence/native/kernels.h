@@ -6,8 +6,7 @@
  *
  * The time-critical loops are compiled for several instruction sets, and all give the same bits: no multiplication is
  * fused with an addition, and sums always have eight lanes. */
-#ifndef LR_CORRESPONDENCE_NATIVE_KERNELS_H
-#define LR_CORRESPONDENCE_NATIVE_KERNELS_H
+#pragma once
 
 #include "model/lors/place.h"
 #include "model/scanner/coincidence.h"
@@ -345,5 +344,3 @@ extern const struct lr_native_kernels lr_native_kernels_baseline;
 extern const struct lr_native_kernels lr_native_kernels_avx2;
 /* Returns true if the processor and the operating system support AVX2. Exists only in builds with LR_NATIVE_AVX2. */
 bool lr_native_has_avx2(void);
-
-#endif

@@ -315,10 +315,6 @@ lr_status lr_native_project_lors(struct lr_native *native, bool is_forward, cons
             values[k] = (float)lors.totals[k - begin] * scale;
     }
     if (status == LR_OK && !is_forward) lr_native_from_columns(scene, lors.sums, image);
-    free(lors.entries);
-    free(lors.groups);
-    free(lors.totals);
-    free(lors.sums);
-    free(columns);
+    lr_free_all(lors.entries, lors.groups, lors.totals, lors.sums, columns);
     return status;
 }

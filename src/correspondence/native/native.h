@@ -3,8 +3,7 @@
  *
  * The state of the native backend, and its projections. Images are in the order of the grid, values in the order of the
  * selection. All projections give the same bits for any number of threads. */
-#ifndef LR_CORRESPONDENCE_NATIVE_NATIVE_H
-#define LR_CORRESPONDENCE_NATIVE_NATIVE_H
+#pragma once
 
 #include "correspondence/native/kernels.h"
 #include "operator/backend.h"
@@ -168,5 +167,3 @@ void lr_native_hull_columns(const struct lr_native_scene *scene, const struct lr
 
 /* Creates the backend for params->penetration. errors, logged: LR_USAGE if there is an attenuation image; LR_FAILED. */
 lr_status lr_native_penetration_create(const struct lr_backend_params *params, struct lr_backend *backend);
-
-#endif

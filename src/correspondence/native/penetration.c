@@ -497,8 +497,7 @@ struct window {
 
 static void close_window(struct window *window)
 {
-    free(window->wanted);
-    free(window->places);
+    lr_free_all(window->wanted, window->places);
 }
 
 static lr_status open_window(const struct stopping *stopping, const lr_selection *part, struct window *window)
@@ -582,7 +581,7 @@ static lr_status back(const struct stopping *stopping, const lr_selection *part,
     }
     for (; work.first < rows.end && status == LR_OK; work.first += stretch) {
         const int64_t left = rows.end - work.first;
-        lr_parallel_for(stopping->params.threads, left < stretch ? left : stretch, 1, back_rows, &work);
+        lr_parallel_workers(stopping->params.threads, left < stretch ? left : stretch, 1, back_rows, &work);
         status = (lr_status)atomic_load(&work.status);
         const double done = (double)(left < stretch ? rows.end : work.first + stretch);
         status = status == LR_OK
@@ -609,11 +608,10 @@ struct forward {
     atomic_int status;
 };
 
-static void see_points(void *user, int64_t begin, int64_t end, int number)
+static void see_points(void *user, int64_t begin, int64_t end)
 {
     struct forward *forward = user;
     const int64_t modules = forward->stopping->params.scanner->num_modules;
-    (void)number;
     for (int64_t k = begin; k < end; k++) see(forward->stopping, forward->points[k], &forward->seen[k * modules]);
 }
 
@@ -642,7 +640,7 @@ static lr_status forward_points(struct forward *forward)
 {
     const struct lr_backend_params *params = &forward->stopping->params;
     lr_parallel_for(params->threads, forward->num_points, 1, see_points, forward);
-    lr_parallel_for(params->threads, params->scanner->num_modules, 1, forward_primaries, forward);
+    lr_parallel_workers(params->threads, params->scanner->num_modules, 1, forward_primaries, forward);
     return (lr_status)atomic_load(&forward->status);
 }
 
@@ -687,10 +685,7 @@ static lr_status forward_window(const struct stopping *stopping, const lr_select
         const int64_t at = is_list ? place_of(&window, lors, part->lors[k], &pair) : k;
         values[k] = (float)(forward.sums[2 * at] + forward.sums[2 * at + 1]);
     }
-    free(forward.seen);
-    free(forward.points);
-    free(forward.sums);
-    free(point_values);
+    lr_free_all(forward.seen, forward.points, forward.sums, point_values);
     close_window(&window);
     return status;
 }
@@ -766,7 +761,7 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
         status = lr_progress_report(stopping->params.progress, "computing matrix rows",
                                     (double)(work.first - wanted->begin), (double)(wanted->end - wanted->begin));
         if (status == LR_OK) {
-            lr_parallel_for(stopping->params.threads, num, 1, compute_rows, &work);
+            lr_parallel_workers(stopping->params.threads, num, 1, compute_rows, &work);
             status = (lr_status)atomic_load(&work.status);
         }
         for (int64_t k = 0; k < num && status == LR_OK; k++)
@@ -790,15 +785,11 @@ static void destroy(void *self)
 {
     struct stopping *stopping = self;
     for (int k = 0; stopping->workers != NULL && k < stopping->params.threads; k++) {
-        free(stopping->workers[k].seen);
-        free(stopping->workers[k].opposite);
-        free(stopping->workers[k].before);
-        free(stopping->workers[k].far);
+        lr_free_all(stopping->workers[k].seen, stopping->workers[k].opposite, stopping->workers[k].before,
+                    stopping->workers[k].far);
         lr_elements_finish(&stopping->workers[k].elements);
     }
-    free(stopping->workers);
-    free(stopping->boxes);
-    free(stopping);
+    lr_free_all(stopping->workers, stopping->boxes, stopping);
 }
 
 lr_status lr_native_penetration_create(const struct lr_backend_params *params, struct lr_backend *backend)

@@ -219,10 +219,7 @@ static lr_status project_job(void *user, int64_t number, struct lr_native_view *
                     &(struct copy){.sums = target.sums,
                                    .values = forward->values + job->first_value,
                                    .scale = 1.0f / (float)scene->num_all_samples});
-    free(target.values);
-    free(target.sums);
-    free(target.are_new);
-    free(target.points);
+    lr_free_all(target.values, target.sums, target.are_new, target.points);
     return status;
 }
 
@@ -244,8 +241,7 @@ static lr_status forward(struct lr_native *native, const lr_selection *part, con
         const struct lr_native_work work = {"projecting forward", 0.0, 1.0, project_job, &forward};
         status = lr_native_run(native, &work, forward.num_jobs);
     }
-    free(forward.jobs);
-    free(columns);
+    lr_free_all(forward.jobs, columns);
     return status;
 }
 
@@ -425,9 +421,7 @@ static lr_status back(struct lr_native *native, const lr_selection *part, const 
     }
     if (status == LR_OK) lr_native_from_columns(scene, window.sums, image->values);
 finish:
-    free(window.memory);
-    free(window.sums);
-    free(window.sources);
+    lr_free_all(window.memory, window.sums, window.sources);
     return status;
 }
 

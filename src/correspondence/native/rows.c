@@ -243,7 +243,7 @@ lr_status lr_native_rows(void *self, const struct lr_rows *rows, const lr_row_si
         if (status != LR_OK) break;
         const int64_t left = rows->end - stretch.first, count = left < length ? left : length;
         const int64_t share = count / (4 * num);
-        lr_parallel_for(num, count, share > 0 ? share : 1, compute_share, &stretch);
+        lr_parallel_workers(num, count, share > 0 ? share : 1, compute_share, &stretch);
         status = (lr_status)atomic_load(&stretch.status);
         int64_t elements = 0;
         for (int64_t k = 0; status == LR_OK && k < count; k++) {
@@ -258,15 +258,10 @@ lr_status lr_native_rows(void *self, const struct lr_rows *rows, const lr_row_si
 
     for (int k = 0; stretch.workers != NULL && k < num; k++) {
         struct worker *worker = &stretch.workers[k];
-        free(worker->sum);
-        free(worker->touched);
-        free(worker->places.at);
-        free(worker->columns);
-        free(worker->along);
+        lr_free_all(worker->sum, worker->touched, worker->places.at, worker->columns, worker->along);
         lr_elements_finish(&worker->sparse);
     }
     for (int64_t k = 0; stretch.out != NULL && k < (int64_t)MOST_ROWS * num; k++) lr_owned_row_finish(&stretch.out[k]);
-    free(stretch.workers);
-    free(stretch.out);
+    lr_free_all(stretch.workers, stretch.out);
     return status;
 }

@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/units.h"
+#include "base/vec.h"
 #include "correspondence/native/native.h"
 #include "model/scanner/scanner.h"
 
@@ -197,9 +197,7 @@ void lr_native_scene_finish(struct lr_native_scene *scene)
 {
     for (int k = 0; k < scene->num_tables; k++) free(scene->tables[k]);
     for (int k = 0; k < 3; k++) free(scene->points[k]);
-    free(scene->tables);
-    free(scene->pairs);
-    free(scene->modules);
+    lr_free_all(scene->tables, scene->pairs, scene->modules);
     *scene = (struct lr_native_scene){0};
 }
 

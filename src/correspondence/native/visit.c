@@ -28,10 +28,7 @@ enum { ALIGNMENT = 64 };
 
 static void flat_finish(struct lr_native_flat *flat)
 {
-    free(flat->y);
-    free(flat->height);
-    free(flat->offset);
-    free(flat->begin);
+    lr_free_all(flat->y, flat->height, flat->offset, flat->begin);
     *flat = (struct lr_native_flat){.key.pair = -1};
 }
 
@@ -153,8 +150,7 @@ lr_status lr_native_view_init(struct lr_native_view *view, const struct lr_nativ
 
 void lr_native_view_finish(struct lr_native_view *view)
 {
-    free(view->strips);
-    free(view->memory);
+    lr_free_all(view->strips, view->memory);
     flat_finish(&view->flat);
     *view = (struct lr_native_view){.flat.key.pair = -1};
 }
@@ -378,7 +374,7 @@ static void do_jobs(void *user, int64_t begin, int64_t end, int worker)
 lr_status lr_native_run(struct lr_native *native, const struct lr_native_work *work, int64_t num_jobs)
 {
     struct lr_native_run_state run = {.native = native, .work = work, .num_jobs = num_jobs};
-    lr_parallel_for(native->num_views, num_jobs, 1, do_jobs, &run);
+    lr_parallel_workers(native->num_views, num_jobs, 1, do_jobs, &run);
     for (int k = 0; k < native->num_views; k++) native->views[k].run = NULL;
     LR_TRY((lr_status)atomic_load(&run.status));
     return lr_progress_report(native->scene.params.progress, work->what, work->from + work->share, 1.0);

@@ -20,9 +20,8 @@ struct lr_texels lr_texels_create(struct gl_context *ctx, const char *label, int
     struct gl_target *target = NULL;
     if (height > most) {
         lr_error(gl_context_log(ctx), LR_FAILED,
-                 "%s: %lld numbers are more than a texture of %s can hold (%lld): use backend "
-                 "compute or native",
-                 label, (long long)count, gl_context_limits(ctx)->renderer, (long long)(most * WIDTH));
+                 "%s: %lld numbers are more than a texture of %s can hold (%lld): use backend compute or native", label,
+                 (long long)count, gl_context_limits(ctx)->renderer, (long long)(most * WIDTH));
     } else {
         target = gl_target_create(ctx, &(struct gl_target_params){.label = label,
                                                                   .width = WIDTH,
@@ -108,10 +107,10 @@ lr_status lr_correspondence_init(struct lr_correspondence *images, struct lr_sce
                                                      .colour_formats = {GL_RG32UI, path_length ? GL_R32F : 0},
                                                      .depth = plan->hiding,
                                                  });
-    images->images = lr_data_buffer(scene->ctx, "images of the batch",
+    images->images = gl_data_buffer(scene->ctx, "images of the batch",
                                     plan->max_images * (int64_t)sizeof(struct lr_plan_image), NULL);
     images->draws =
-        lr_data_buffer(scene->ctx, "draws of the batch", plan->max_draws * (int64_t)sizeof(struct lr_plan_draw), NULL);
+        gl_data_buffer(scene->ctx, "draws of the batch", plan->max_draws * (int64_t)sizeof(struct lr_plan_draw), NULL);
     if (!images->atlas || !images->images || !images->draws) {
         lr_correspondence_finish(images);
         return LR_FAILED;
@@ -121,8 +120,7 @@ lr_status lr_correspondence_init(struct lr_correspondence *images, struct lr_sce
 
 void lr_correspondence_finish(struct lr_correspondence *images)
 {
-    gl_buffer_destroy(images->draws);
-    gl_buffer_destroy(images->images);
+    gl_buffers_destroy(images->draws, images->images);
     gl_target_destroy(images->atlas);
     gl_program_destroy(images->program);
     *images = (struct lr_correspondence){0};
@@ -179,7 +177,6 @@ lr_status lr_correspondence_render(struct lr_correspondence *images, const struc
         .instances = batch->num_draws,
     };
     lr_scene_bind(images->scene, &pass);
-    pass.buffers[LR_BIND_IMAGES].buffer = images->images;
-    pass.buffers[LR_BIND_DRAWS].buffer = images->draws;
+    gl_pass_bind(&pass, {LR_BIND_IMAGES, images->images}, {LR_BIND_DRAWS, images->draws});
     return gl_pass_run(images->scene->ctx, &pass);
 }

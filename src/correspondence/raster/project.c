@@ -183,7 +183,7 @@ lr_status lr_gather_init(struct lr_gather *gather, struct lr_scene *scene, const
 
     gather->image = lr_texels_create(scene->ctx, "voxel sums", num_voxels);
     gather->rows =
-        lr_data_buffer(scene->ctx, "rows of the batch", plan->max_images * (int64_t)sizeof(struct lr_plan_row), NULL);
+        gl_data_buffer(scene->ctx, "rows of the batch", plan->max_images * (int64_t)sizeof(struct lr_plan_row), NULL);
     if (status != LR_OK || gather->image.target == NULL || gather->rows == NULL) {
         lr_gather_finish(gather);
         return LR_FAILED;
@@ -404,7 +404,6 @@ lr_status lr_picture_render(struct lr_correspondence *images, struct lr_plan *pl
         memcpy(&pixels[k].weight, &hits[k][1], sizeof(pixels[k].weight));
     }
 
-    free(path_mm);
-    free(hits);
+    lr_free_all(path_mm, hits);
     return status;
 }

@@ -4,8 +4,7 @@
  * Correspondence images of a batch in one atlas, and the projections and matrix rows that are computed from them. The
  * cluster paper is Toth, Magdics, Szirmay-Kalos, Fast System Matrix Generation on a GPU Cluster; its section II
  * describes the images. */
-#ifndef LR_CORRESPONDENCE_RASTER_RASTER_H
-#define LR_CORRESPONDENCE_RASTER_RASTER_H
+#pragma once
 
 #include "correspondence/scene.h"
 #include "gl/resource.h"
@@ -151,5 +150,3 @@ lr_status lr_rows_read(const struct lr_row_reader *reader, const struct lr_rows 
  * nu] of the module. The scene's window must have all LORs. */
 lr_status lr_picture_render(struct lr_correspondence *images, struct lr_plan *plan, const double point_mm[3],
                             int module, lr_pixel *pixels);
-
-#endif

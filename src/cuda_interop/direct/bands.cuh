@@ -11,8 +11,7 @@
  *   void multiply<Kernels>(pass, k, next)      the products of step k; `next` is the step that probably follows
  * Two functions split a pair of numbers into parts, and read a number that another kernel has written:
  *   split_pair split(float a, float b);  float load_unit(const float *) */
-#ifndef LR_CUDA_DIRECT_BANDS_CUH
-#define LR_CUDA_DIRECT_BANDS_CUH
+#pragma once
 
 #include "cuda_interop/direct/gathers.cuh"
 
@@ -197,5 +196,3 @@ __device__ inline void fill_band_kernel(const lr_cuda_bands &pass, const lr_cuda
     const int column = column_at(pass, pass.first_kernel[0] + place, pass.first_kernel[1] + row);
     fill.kernels[thread] = column < 0 ? 0 : row_of(pass.num_rows, fill.map[column]) * pass.span_pitch;
 }
-
-#endif

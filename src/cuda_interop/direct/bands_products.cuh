@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * The products of bands.cuh, computed by tensor cores. The code is for the device only: a thread is a lane here. */
-#ifndef LR_CUDA_DIRECT_BANDS_PRODUCTS_CUH
-#define LR_CUDA_DIRECT_BANDS_PRODUCTS_CUH
+#pragma once
 
 #include "cuda_interop/direct/passes.h"
 
@@ -298,7 +297,5 @@ template <int Height, bool Held> struct band_products {
         }
     }
 };
-
-#endif
 
 #endif

@@ -544,9 +544,8 @@ lr_status lr_direct_cuda_create(const struct lr_direct_backend_params *params, s
     }
     if (chosen.variant <= LR_DIRECT_COLUMNS && !on_buffers) {
         return lr_error(params->log, LR_USAGE,
-                        "the variants bands and columns of cuda work on buffers, not on "
-                        "textures: keep images in buffers, take threads, instructions, "
-                        "shared-memory or texture-cache, or name no variant");
+                        "the variants bands and columns of cuda work on buffers, not on textures: keep images in "
+                        "buffers, take threads, instructions, shared-memory or texture-cache, or name no variant");
     }
     return lr_direct_compute_create_with(&chosen, &functions, backend);
 }

@@ -8,8 +8,7 @@
  *   tables, a member with the look-up tables, which are in the same kind of memory as the images
  * A texel (q, x, y) has slices 4 q .. 4 q + 3 of a column. q, x and y start at the grid's first texel. Images have
  * zeros around the grid (direct/compute/direct.h). */
-#ifndef LR_CUDA_DIRECT_GATHERS_CUH
-#define LR_CUDA_DIRECT_GATHERS_CUH
+#pragma once
 
 #include "cuda_interop/direct/passes.h"
 
@@ -492,5 +491,3 @@ template <bool Forward> __global__ void weights(lr_cuda_columns pass, lr_cuda_ga
     else
         to[j * rows + row] = make_float4(taps[0], taps[1], taps[2], taps[3]);
 }
-
-#endif

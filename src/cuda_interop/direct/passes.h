@@ -3,8 +3,7 @@
  *
  * Parameters of the CUDA passes of the family `direct`, in memory of the device, and the functions that start the
  * passes. C and CUDA files include this file; for C files, the device's vector types are opaque. */
-#ifndef LR_CUDA_INTEROP_DIRECT_PASSES_H
-#define LR_CUDA_INTEROP_DIRECT_PASSES_H
+#pragma once
 
 #include <lr/direct.h>
 #include <stdbool.h>
@@ -344,6 +343,4 @@ lr_status lr_cuda_find_attributes(lr_direct_attributes *attributes, const lr_log
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

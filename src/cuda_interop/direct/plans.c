@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "base/parallel.h"
 #include "base/vec.h"
 #include "cuda_interop/direct/tables.h"
@@ -545,24 +546,15 @@ lr_status lr_cuda_band_plan_init(struct lr_cuda_band_plan *plan, const struct lr
     struct planner planner = {.plan = plan, .pass = &plan->passes[LR_CUDA_BANDS_ALONE], .shape = shape, .log = log};
     *plan = (struct lr_cuda_band_plan){.passes = {{.layout = *layout, .num_rows = rows}}};
     const lr_status status = make_plan(&planner);
-    free(planner.numbers);
-    free(planner.ranges);
-    free(planner.rows.spans);
+    lr_free_all(planner.numbers, planner.ranges, planner.rows.spans);
     if (status != LR_OK) lr_cuda_band_plan_finish(plan);
     return status;
 }
 
 void lr_cuda_band_plan_finish(struct lr_cuda_band_plan *plan)
 {
-    free(plan->offsets);
-    free(plan->ranges);
-    free(plan->bases);
-    free(plan->tiles);
-    free(plan->cuts);
-    free(plan->lists);
-    free(plan->places);
-    free(plan->spots);
-    free(plan->steps);
+    lr_free_all(plan->offsets, plan->ranges, plan->bases, plan->tiles, plan->cuts, plan->lists, plan->places,
+                plan->spots, plan->steps);
     *plan = (struct lr_cuda_band_plan){0};
 }
 
@@ -641,10 +633,9 @@ struct planning {
     struct reason *reasons; /* reason of each view */
 };
 
-static void plan_views(void *user, int64_t begin, int64_t end, int worker)
+static void plan_views(void *user, int64_t begin, int64_t end)
 {
     const struct planning *planning = user;
-    (void)worker;
     for (int64_t k = begin; k < end; k++) {
         struct reason *reason = &planning->reasons[k];
         struct lr_kept_error kept;
@@ -692,9 +683,7 @@ void lr_cuda_view_plans_finish(struct lr_cuda_view_plan *plans, int num_views)
         lr_cuda_cloud_finish(&plan->cloud);
         lr_cuda_column_plan_finish(&plan->columns);
         lr_cuda_band_plan_finish(&plan->bands);
-        free(plan->samples);
-        free(plan->kernels);
-        free(plan->offsets);
+        lr_free_all(plan->samples, plan->kernels, plan->offsets);
         lr_direct_shape_finish(&plan->shape);
         *plan = (struct lr_cuda_view_plan){0};
     }
@@ -821,10 +810,7 @@ lr_status lr_cuda_cloud_init(struct lr_cuda_cloud_tables *tables, const struct l
 
 void lr_cuda_cloud_finish(struct lr_cuda_cloud_tables *tables)
 {
-    free(tables->shift);
-    free(tables->profiles);
-    free(tables->factors);
-    free(tables->points);
+    lr_free_all(tables->shift, tables->profiles, tables->factors, tables->points);
     *tables = (struct lr_cuda_cloud_tables){0};
 }
 
@@ -886,8 +872,7 @@ lr_status lr_cuda_column_plan_init(struct lr_cuda_column_plan *plan, const struc
 
 void lr_cuda_column_plan_finish(struct lr_cuda_column_plan *plan)
 {
-    free(plan->indices);
-    free(plan->steps);
+    lr_free_all(plan->indices, plan->steps);
     *plan = (struct lr_cuda_column_plan){0};
 }
 
@@ -971,11 +956,6 @@ lr_status lr_cuda_place_values(struct lr_cuda_memory *memory, const struct lr_cu
 
 /* --- what launches have to reach --- */
 
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 lr_cuda_fill_sizes lr_cuda_fill_sizes_of(const lr_cuda_view_fill *views, int num_views)
 {
     lr_cuda_fill_sizes sizes = {.num_views = num_views};
@@ -984,14 +964,14 @@ lr_cuda_fill_sizes lr_cuda_fill_sizes_of(const lr_cuda_view_fill *views, int num
         const lr_cuda_value_fill *values = &views[k].values;
         const lr_cuda_bands *pass = &views[k].bands[0];
         const int64_t blocks = (values->num_rows + values->block_rows - 1) / values->block_rows;
-        sizes.map = larger(sizes.map, (int64_t)layout->extent[1] * layout->extent[2]);
-        sizes.value_blocks = (int32_t)larger(sizes.value_blocks, blocks);
+        sizes.map = lr_larger(sizes.map, (int64_t)layout->extent[1] * layout->extent[2]);
+        sizes.value_blocks = (int32_t)lr_larger(sizes.value_blocks, blocks);
         if (pass->num_tiles > 0 && pass->num_rows == 1) {
             const int64_t steps = views[k].band_fills[0].num_steps + 1;
-            sizes.weights = larger(sizes.weights, steps * LR_CUDA_BAND_ROWS * LR_CUDA_BAND_BLOCK);
+            sizes.weights = lr_larger(sizes.weights, steps * LR_CUDA_BAND_ROWS * LR_CUDA_BAND_BLOCK);
         } else if (pass->num_tiles > 0) {
-            sizes.spans = larger(sizes.spans, (int64_t)pass->num_spans * pass->num_rows * pass->span_pitch);
-            sizes.kernels = larger(sizes.kernels, (int64_t)pass->num_kernel_rows * pass->kernel_pitch);
+            sizes.spans = lr_larger(sizes.spans, (int64_t)pass->num_spans * pass->num_rows * pass->span_pitch);
+            sizes.kernels = lr_larger(sizes.kernels, (int64_t)pass->num_kernel_rows * pass->kernel_pitch);
         }
     }
     return sizes;

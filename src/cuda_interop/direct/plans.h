@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Plans that the host makes of views, for any variant. This file uses no CUDA. */
-#ifndef LR_CUDA_INTEROP_DIRECT_PLANS_H
-#define LR_CUDA_INTEROP_DIRECT_PLANS_H
+#pragma once
 
 #include "cuda_interop/direct/passes.h"
 #include "direct/backend.h"
@@ -106,5 +105,3 @@ lr_cuda_layout lr_cuda_layout_of(const struct lr_direct_compute *compute);
 lr_status lr_cuda_view_plans_init(struct lr_cuda_view_plan *plans, const struct lr_cuda_plan_params *params,
                                   const int *views, int num_views);
 void lr_cuda_view_plans_finish(struct lr_cuda_view_plan *plans, int num_views);
-
-#endif

@@ -9,8 +9,7 @@
  * and loads its other pieces again. The caller provides the functions of bands.cuh, and one for numbers that are
  * read once:
  *   float load_once(const float *) */
-#ifndef LR_CUDA_DIRECT_SORT_CUH
-#define LR_CUDA_DIRECT_SORT_CUH
+#pragma once
 
 #include "cuda_interop/direct/bands.cuh"
 
@@ -150,5 +149,3 @@ template <int Kept> struct row_sorter {
         }
     }
 };
-
-#endif

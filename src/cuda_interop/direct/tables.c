@@ -394,9 +394,7 @@ lr_status lr_cuda_make_tables(struct lr_cuda_table_set *set, const int *views, i
 
     if (status != LR_OK && group != NULL) group_free(set, group);
     if (assembly.plans != NULL) lr_cuda_view_plans_finish(assembly.plans, assembly.num_views);
-    free(assembly.makings);
-    free(assembly.fills);
-    free(assembly.plans);
+    lr_free_all(assembly.makings, assembly.fills, assembly.plans);
     return status;
 }
 

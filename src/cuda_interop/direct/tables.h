@@ -3,8 +3,7 @@
  *
  * Look-up tables of the family `direct` in device memory, for the passes of each variant. Tables of several views
  * are made together, and kept until their memory is needed. */
-#ifndef LR_CUDA_INTEROP_DIRECT_TABLES_H
-#define LR_CUDA_INTEROP_DIRECT_TABLES_H
+#pragma once
 
 #include "cuda_interop/direct/passes.h"
 #include "cuda_interop/direct/plans.h"
@@ -109,5 +108,3 @@ lr_cuda_fill_sizes lr_cuda_fill_sizes_of(const lr_cuda_view_fill *views, int num
  * lr_cuda_place_values. */
 lr_status lr_cuda_place_bands(struct lr_cuda_memory *memory, const struct lr_cuda_band_plan *plan,
                               lr_cuda_view_fill *fill, lr_cuda_bands bands[2][LR_CUDA_BANDS_SHAPES]);
-
-#endif

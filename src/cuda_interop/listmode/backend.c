@@ -468,15 +468,9 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
                                                    .bin_mm = fetched.bin_mm,
                                                    .num_kinds = fetched.num_kinds};
         status = has_all ? lr_listmode_rows(&all, wanted, sink) : LR_FAILED;
-        free(hits);
-        free(table);
+        lr_free_all(hits, table);
     }
-    if (!events->is_arranged) {
-        free(fetched.crystals[0]);
-        free(fetched.crystals[1]);
-        free(fetched.tof_mm);
-        free(fetched.number);
-    }
+    if (!events->is_arranged) lr_free_all(fetched.crystals[0], fetched.crystals[1], fetched.tof_mm, fetched.number);
     return status;
 }
 
@@ -507,8 +501,7 @@ static void destroy(void *self)
         lr_cuda_watch_finish(&cuda->projections);
         (void)leave(cuda, LR_OK);
     }
-    free((void *)(uintptr_t)cuda->exact.module_of);
-    free((void *)(uintptr_t)cuda->exact.modules);
+    lr_free_all((void *)(uintptr_t)cuda->exact.module_of, (void *)(uintptr_t)cuda->exact.modules);
     lr_cuda_list_plan_finish(&cuda->plan);
     lr_listmode_pieces_finish(&cuda->order);
     free(cuda);

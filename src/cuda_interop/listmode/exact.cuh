@@ -5,8 +5,7 @@
  * planes of sample points. For each point near the line that may see both faces, the solid angle is computed. Points
  * are described relative to the line, because these coordinates are small compared with the crystals. The code also
  * compiles for the processor. */
-#ifndef LR_CUDA_LISTMODE_EXACT_CUH
-#define LR_CUDA_LISTMODE_EXACT_CUH
+#pragma once
 
 #include "common/bindings.h"
 #include "cuda_interop/listmode/project.cuh"
@@ -669,5 +668,3 @@ __host__ __device__ void exact_back_slab(const lr_cuda_list_pass &pass, const li
                                       block.job.slices);
     event.give_elements(block.frame, lanes, sums);
 }
-
-#endif

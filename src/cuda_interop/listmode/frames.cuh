@@ -3,8 +3,7 @@
  *
  * Kernels before and after projections. They copy an image in the grid's order to frames and back, and turn the sums of
  * slabs into values. Tests also run them on the processor. */
-#ifndef LR_CUDA_LISTMODE_FRAMES_CUH
-#define LR_CUDA_LISTMODE_FRAMES_CUH
+#pragma once
 
 #include "cuda_interop/listmode/project.cuh"
 
@@ -54,5 +53,3 @@ static __global__ void __launch_bounds__(LR_CUDA_LIST_GROUP) put_values(const __
         if (place >= 0) pass.values[place] = (float)sum;
     }
 }
-
-#endif

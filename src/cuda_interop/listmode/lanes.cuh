@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Instructions of the device, and code for the processor that does the same. */
-#ifndef LR_CUDA_LISTMODE_LANES_CUH
-#define LR_CUDA_LISTMODE_LANES_CUH
+#pragma once
 
 #include <cmath>
 #include <cstdint>
@@ -97,5 +96,3 @@ __host__ __device__ inline bool any_lane_of(bool is_so)
     return is_so;
 #endif
 }
-
-#endif

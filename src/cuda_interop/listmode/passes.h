@@ -3,8 +3,7 @@
  *
  * Parameters of the CUDA passes of the family `listmode`, and their launches. Addresses are those of the device.
  * Launches return a cudaError_t, and do not wait for the device. */
-#ifndef LR_CUDA_INTEROP_LISTMODE_PASSES_H
-#define LR_CUDA_INTEROP_LISTMODE_PASSES_H
+#pragma once
 
 #include "kernels/language.glsl"
 #include "listmode/schedule.h"
@@ -328,6 +327,4 @@ void lr_cuda_list_visit(const lr_cuda_list_pass *pass, const int32_t size[3], co
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "listmode/line.h"
 
 #include <limits.h>
@@ -123,16 +124,6 @@ int64_t lr_cuda_list_most_numbers(const struct lr_listmode_model *model)
 
 /* --- chunks --- */
 
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 struct planning {
     struct lr_cuda_list_plan *plan;
     const struct lr_cuda_list_plan_params *params;
@@ -192,14 +183,14 @@ static lr_status add_chunk(struct planning *planning, int group, const struct lr
 
     const int64_t most = (length + slabs - 1) / slabs; /* slices of a slab */
     const int64_t bytes = (lr_cuda_list_cells(frame, most) + 3) / 4 * 4 * (int64_t)sizeof(float);
-    plan->shared_bytes = frame->is_tiled ? larger(plan->shared_bytes, bytes) : plan->shared_bytes;
+    plan->shared_bytes = frame->is_tiled ? lr_larger(plan->shared_bytes, bytes) : plan->shared_bytes;
     batch->num_jobs += slabs;
     batch->num_chunks++;
-    batch->longest_chunk = (int32_t)larger(batch->longest_chunk, chunk.count);
+    batch->longest_chunk = (int32_t)lr_larger(batch->longest_chunk, chunk.count);
     batch->num_warps += (chunk.count + LR_CUDA_LIST_WARP - 1) / LR_CUDA_LIST_WARP;
     batch->num_partial += (int64_t)slabs * chunk.count;
     batch->num_events += chunk.count;
-    plan->most_partial = larger(plan->most_partial, batch->num_partial);
+    plan->most_partial = lr_larger(plan->most_partial, batch->num_partial);
     return LR_OK;
 }
 
@@ -217,7 +208,7 @@ static struct lr_listmode_portion next_ordered(struct planning *planning, int64_
     const int64_t least = planning->launch_work / ((is_exact ? EXACT_LEAST_JOBS : LEAST_JOBS) * params->processors);
     const int64_t rest = planning->launch_work - planning->dealt_work;
     planning->cut.job_work = 1 + (params->jobs_each > 0 ? planning->launch_work / planning->jobs
-                                                        : larger(rest / (JOBS_OF_REST * params->processors), least));
+                                                        : lr_larger(rest / (JOBS_OF_REST * params->processors), least));
     planning->cut.slab = slab_of(planning, &planning->plan->frames[lr_listmode_group_axis(group)]);
     return lr_listmode_next_portion(&planning->cut,
                                     order->list + order->first[r * LR_LISTMODE_GROUPS + group] +
@@ -230,7 +221,7 @@ static lr_status plan_group(struct planning *planning, int64_t r, int group)
     const int axis = lr_listmode_group_axis(group);
     const int64_t *ends = &planning->params->events->groups[r][group];
     for (int64_t first = ends[0]; first < ends[1];) {
-        struct lr_listmode_portion portion = {.events = {first, smaller(first + planning->chunk_events, ends[1])},
+        struct lr_listmode_portion portion = {.events = {first, lr_smaller(first + planning->chunk_events, ends[1])},
                                               .slices = {0, planning->plan->frames[axis].slices}};
         if (planning->params->order != NULL)
             portion = next_ordered(planning, r, group, first);
@@ -331,9 +322,9 @@ lr_status lr_cuda_list_plan_deal(struct lr_cuda_list_plan *plan, const struct lr
         const int64_t all = offsets[r + 1] - offsets[r];
         const int64_t launches = most > 0 ? (all + most - 1) / most : 1;
         const int64_t events = sums / launches / planning.jobs + 1;
-        const int64_t longest = most > 0 ? smaller(most, LONGEST_CHUNK) : LONGEST_CHUNK;
+        const int64_t longest = most > 0 ? lr_smaller(most, LONGEST_CHUNK) : LONGEST_CHUNK;
         const int64_t pieces = (events + LR_CUDA_LIST_PIECE - 1) / LR_CUDA_LIST_PIECE;
-        planning.chunk_events = smaller(pieces, longest / LR_CUDA_LIST_PIECE) * LR_CUDA_LIST_PIECE;
+        planning.chunk_events = lr_smaller(pieces, longest / LR_CUDA_LIST_PIECE) * LR_CUDA_LIST_PIECE;
 
         /* Finds the approximate work of each launch, if the device has reordered the events. */
         int64_t work = 0;
@@ -357,9 +348,6 @@ lr_status lr_cuda_list_plan_deal(struct lr_cuda_list_plan *plan, const struct lr
 
 void lr_cuda_list_plan_finish(struct lr_cuda_list_plan *plan)
 {
-    free(plan->chunks);
-    free(plan->jobs);
-    free(plan->batches);
-    free(plan->range_batches);
+    lr_free_all(plan->chunks, plan->jobs, plan->batches, plan->range_batches);
     *plan = (struct lr_cuda_list_plan){0};
 }

@@ -3,8 +3,7 @@
  *
  * The division of each range's work among blocks. The work is cut into chunks of arranged events, and each chunk into
  * slabs of the slices that its lines may cross. This file uses no CUDA. */
-#ifndef LR_CUDA_INTEROP_LISTMODE_PLAN_H
-#define LR_CUDA_INTEROP_LISTMODE_PLAN_H
+#pragma once
 
 #include "cuda_interop/listmode/passes.h"
 #include "listmode/backend.h"
@@ -64,5 +63,3 @@ lr_status lr_cuda_list_plan_init(struct lr_cuda_list_plan *plan, const struct lr
  * runs out. */
 lr_status lr_cuda_list_plan_deal(struct lr_cuda_list_plan *plan, const struct lr_cuda_list_plan_params *params);
 void lr_cuda_list_plan_finish(struct lr_cuda_list_plan *plan);
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * A block's part of a projection: the work of one thread. Tests also run it on the processor. */
-#ifndef LR_CUDA_LISTMODE_PROJECT_CUH
-#define LR_CUDA_LISTMODE_PROJECT_CUH
+#pragma once
 
 #include "cuda_interop/listmode/shares.cuh"
 
@@ -165,5 +164,3 @@ __host__ __device__ inline int64_t voxel_of(const lr_cuda_list_framing &framing,
     const int64_t steps[3] = {1, framing.size[0], (int64_t)framing.size[0] * framing.size[1]};
     return is_voxel ? slice * steps[frame.axis] + u * steps[frame.across[0]] + v * steps[frame.across[1]] : -1;
 }
-
-#endif

@@ -5,8 +5,7 @@
  * processor. The receiver of elements is a type with
  *   void take<U, V>(shares, scale, at, pitch)   the element of number at + u pitch + v is scale shares[u][v]
  *   void take_one(element, at)                  one element; line_reader, which reads numbers, has no take_one */
-#ifndef LR_CUDA_LISTMODE_SHARES_CUH
-#define LR_CUDA_LISTMODE_SHARES_CUH
+#pragma once
 
 #include "cuda_interop/listmode/lanes.cuh"
 #include "cuda_interop/listmode/walk.cuh"
@@ -346,5 +345,3 @@ template <class Tile> struct line_writer {
         tile.add(at, value * element);
     }
 };
-
-#endif

@@ -4,8 +4,7 @@
  * The shared memory of a block: a slab of the image, the sums that events add to it, and the number of events that
  * warps have taken. Sums are whole numbers, because shared memory adds whole numbers about six times as fast as floats.
  * Each file that includes this one has its own variables in shared memory. */
-#ifndef LR_CUDA_LISTMODE_SLABS_CUH
-#define LR_CUDA_LISTMODE_SLABS_CUH
+#pragma once
 
 #include "cuda_interop/listmode/project.cuh"
 
@@ -173,5 +172,3 @@ __device__ void close_slab(const lr_cuda_list_pass &pass, const list_block &bloc
 }
 
 } // namespace
-
-#endif

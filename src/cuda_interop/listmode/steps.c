@@ -92,8 +92,7 @@ lr_status lr_cuda_list_steps_init(struct lr_cuda_list_steps *steps, struct lr_cu
         }
     }
     if (status == LR_OK) status = upload_events(steps, order, memory);
-    free(order);
-    free(numbers);
+    lr_free_all(order, numbers);
     return status;
 }
 

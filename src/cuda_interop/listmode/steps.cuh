@@ -5,8 +5,7 @@
  * and columns of a slice include the margins. A tile is a type with
  *   float load(row, column)         a number; 0 outside the tile
  *   void add(row, column, number)   adds to a number; does nothing outside the tile */
-#ifndef LR_CUDA_LISTMODE_STEPS_CUH
-#define LR_CUDA_LISTMODE_STEPS_CUH
+#pragma once
 
 #include "cuda_interop/listmode/project.cuh"
 
@@ -183,5 +182,3 @@ struct tile_span {
         return (unsigned)at < (unsigned)count ? at : -1;
     }
 };
-
-#endif

@@ -104,8 +104,7 @@ lr_status lr_cuda_list_tables_init(lr_cuda_list_pass *pass, const struct lr_list
     }
 
     const lr_status status = lr_cuda_check((int)cudaStreamSynchronize(memory->stream), what, params->log);
-    free(hits);
-    free(table);
+    lr_free_all(hits, table);
     return has_all && !memory->failed ? status : LR_FAILED;
 }
 

@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * The tables that list-mode passes read, in the memory of the current device. Images and values are not tables. */
-#ifndef LR_CUDA_INTEROP_LISTMODE_TABLES_H
-#define LR_CUDA_INTEROP_LISTMODE_TABLES_H
+#pragma once
 
 #include "cuda_interop/listmode/plan.h"
 #include "listmode/backend.h"
@@ -136,5 +135,3 @@ static inline bool lr_cuda_list_steps_are_cached(lr_listmode_variant variant)
  * memory. */
 lr_status lr_cuda_list_steps_project(const struct lr_cuda_list_steps *steps, const lr_cuda_list_pass *pass, int64_t r,
                                      float *image, bool is_back);
-
-#endif

@@ -4,8 +4,7 @@
  * The line of an event on its path through the slices of a frame. This is the version of listmode/line.h for a device's
  * threads, which also compiles for the processor. Axes are those of the frame: one along its axis, and two across it.
  * Positions are in double. */
-#ifndef LR_CUDA_LISTMODE_WALK_CUH
-#define LR_CUDA_LISTMODE_WALK_CUH
+#pragma once
 
 #include "cuda_interop/listmode/lanes.cuh"
 #include "cuda_interop/listmode/passes.h"
@@ -224,5 +223,3 @@ template <bool InBins> struct slice_factors {
         return is_there ? expf((float)(-0.5 * off * off)) : 0.0f;
     }
 };
-
-#endif

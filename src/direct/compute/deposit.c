@@ -6,7 +6,7 @@
  * views, the views are divided among several buffers. */
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/units.h"
+#include "base/vec.h"
 #include "common/bindings.h"
 #include "direct/backend.h"
 #include "gl/pass.h"
@@ -74,7 +74,7 @@ static lr_status init(struct compute_deposit *deposit)
     double(*centres)[4] = lr_alloc(num_crystals, sizeof(*centres), "crystals", log);
     for (int k = 0; centres != NULL && k < num_crystals; k++) lr_scanner_hit_centre(scanner, k, centres[k]);
     if (centres != NULL)
-        deposit->crystals = lr_data_buffer(deposit->ctx, "crystals", num_crystals * (int64_t)sizeof(*centres), centres);
+        deposit->crystals = gl_data_buffer(deposit->ctx, "crystals", num_crystals * (int64_t)sizeof(*centres), centres);
     free(centres);
 
     /* Lists the cosine and the sine of each border: lower borders of azimuths, lower borders of tilts, upper border of
@@ -90,11 +90,11 @@ static lr_status init(struct compute_deposit *deposit)
     }
     if (borders != NULL)
         deposit->borders =
-            lr_data_buffer(deposit->ctx, "borders of views", num_borders * (int64_t)sizeof(*borders), borders);
+            gl_data_buffer(deposit->ctx, "borders of views", num_borders * (int64_t)sizeof(*borders), borders);
     free(borders);
 
-    deposit->events = lr_data_buffer(deposit->ctx, "events", BLOCK_EVENTS * (int64_t)sizeof(struct device_event), NULL);
-    deposit->tallies = lr_data_buffer(deposit->ctx, "counts of events", NUM_TALLIES * 4, NULL);
+    deposit->events = gl_data_buffer(deposit->ctx, "events", BLOCK_EVENTS * (int64_t)sizeof(struct device_event), NULL);
+    deposit->tallies = gl_data_buffer(deposit->ctx, "counts of events", NUM_TALLIES * 4, NULL);
 
     /* The sums of all views are divided among as many buffers as they need. */
     const struct gl_limits *limits = gl_context_limits(deposit->ctx);
@@ -114,7 +114,7 @@ static lr_status init(struct compute_deposit *deposit)
     for (int k = 0; k < deposit->num_slabs; k++) {
         const int left = images->num_views - k * deposit->views_per_slab;
         const int views = left < deposit->views_per_slab ? left : deposit->views_per_slab;
-        deposit->sums[k] = lr_data_buffer(deposit->ctx, "sums of views", HEAD_WORDS * 4 + views * view_bytes, NULL);
+        deposit->sums[k] = gl_data_buffer(deposit->ctx, "sums of views", HEAD_WORDS * 4 + views * view_bytes, NULL);
         if (deposit->sums[k] == NULL) return LR_FAILED;
     }
     return deposit->program && deposit->block && deposit->crystals && deposit->borders && deposit->events &&
@@ -128,17 +128,12 @@ static void destroy(void *self)
     struct compute_deposit *deposit = self;
     if (deposit->ctx != NULL && gl_context_make_current_to_free(deposit->ctx)) {
         for (int k = 0; deposit->sums != NULL && k < deposit->num_slabs; k++) gl_buffer_destroy(deposit->sums[k]);
-        gl_buffer_destroy(deposit->tallies);
-        gl_buffer_destroy(deposit->events);
-        gl_buffer_destroy(deposit->borders);
-        gl_buffer_destroy(deposit->crystals);
+        gl_buffers_destroy(deposit->tallies, deposit->events, deposit->borders, deposit->crystals);
         gl_program_destroy(deposit->program);
         gl_context_release(deposit->ctx);
     }
     gl_context_destroy(deposit->ctx);
-    free(deposit->sums);
-    free(deposit->block);
-    free(deposit);
+    lr_free_all(deposit->sums, deposit->block, deposit);
 }
 
 /* --- events --- */
@@ -178,11 +173,9 @@ static lr_status send(struct compute_deposit *deposit)
         uniforms.is_first = slab == 0;
         struct gl_pass pass = gl_pass_compute(deposit->program, &uniforms, sizeof(uniforms),
                                               (const int[3]){gl_divide_up(deposit->filled, LR_DIRECT_GROUP), 1, 1});
-        pass.buffers[LR_BIND_DEPOSIT_EVENTS].buffer = deposit->events;
-        pass.buffers[LR_BIND_DEPOSIT_CRYSTALS].buffer = deposit->crystals;
-        pass.buffers[LR_BIND_DEPOSIT_BORDERS].buffer = deposit->borders;
-        pass.buffers[LR_BIND_DEPOSIT_TALLIES].buffer = deposit->tallies;
-        pass.buffers[LR_BIND_DEPOSIT_SUMS].buffer = deposit->sums[slab];
+        gl_pass_bind(&pass, {LR_BIND_DEPOSIT_EVENTS, deposit->events}, {LR_BIND_DEPOSIT_CRYSTALS, deposit->crystals},
+                     {LR_BIND_DEPOSIT_BORDERS, deposit->borders}, {LR_BIND_DEPOSIT_TALLIES, deposit->tallies},
+                     {LR_BIND_DEPOSIT_SUMS, deposit->sums[slab]});
         LR_TRY(gl_pass_run(deposit->ctx, &pass));
     }
 
@@ -218,9 +211,7 @@ static lr_status read_slab(struct compute_deposit *deposit, int slab, uint32_t *
     LR_TRY(gl_buffer_read(deposit->sums[slab], 0, 4, words));
     if (words[0] != 0) {
         return lr_error(deposit->params.log, LR_FAILED,
-                        "a voxel has more than %g counts, which the device cannot sum: take "
-                        "backend cpu",
-                        4 / SCALE);
+                        "a voxel has more than %g counts, which the device cannot sum: take backend cpu", 4 / SCALE);
     }
     for (int64_t at = 0; at < total; at += READ_WORDS) {
         const int64_t left = total - at, count = left < READ_WORDS ? left : READ_WORDS;

@@ -164,8 +164,7 @@ static lr_status run(struct lr_direct_compute *compute, bool forward, int view, 
         .barriers = compute->is_unordered ? 0 : image_barriers,
     };
     set_groups(quads * blocks * size[1 - tables->axis], pass.groups);
-    pass.buffers[LR_BIND_DIRECT_STEPS].buffer = tables->steps;
-    pass.buffers[LR_BIND_DIRECT_VALUES].buffer = tables->values;
+    gl_pass_bind(&pass, {LR_BIND_DIRECT_STEPS, tables->steps}, {LR_BIND_DIRECT_VALUES, tables->values});
     bind_source(&pass, source);
     pass.textures[LR_UNIT_DIRECT_MAP] = tables->map;
     bind_target(&pass, target);
@@ -426,8 +425,7 @@ static void resident_destroy(struct lr_direct_compute *compute)
     image_finish(&resident->histo);
     image_finish(&resident->image);
     gl_stopwatch_destroy(resident->watch);
-    free(resident->views);
-    free(resident);
+    lr_free_all(resident->views, resident);
     compute->resident = NULL;
 }
 

@@ -3,13 +3,11 @@
  *
  * The `compute` backend of the family `direct`. Images are 3-D textures with margins (shaders/direct/direct.glsl).
  * Tables are built on the device and kept there. */
-#ifndef LR_DIRECT_COMPUTE_DIRECT_H
-#define LR_DIRECT_COMPUTE_DIRECT_H
+#pragma once
 
 #include "device/place.h"
 #include "direct/backend.h"
 #include "direct/tables.h"
-#include "direct/views.h"
 #include "gl/pass.h"
 #include "gl/timer.h"
 
@@ -156,5 +154,3 @@ lr_status lr_direct_copy(struct lr_direct_compute *compute, const struct lr_dire
 lr_status lr_direct_run_task(struct lr_direct_compute *compute, const lr_direct_task *task,
                              const struct lr_direct_image *source, const struct lr_direct_image *target,
                              double *device_seconds);
-
-#endif

@@ -136,13 +136,13 @@ static lr_status build_values(struct lr_direct_view_tables *tables, const struct
                         tables->num_rows, (long long)info->num_offsets, (long long)(bytes >> 20),
                         gl_context_limits(compute->ctx)->renderer, (long long)(most >> 20));
     }
-    tables->values = lr_data_buffer(compute->ctx, "mSRval", bytes, NULL);
+    tables->values = gl_data_buffer(compute->ctx, "mSRval", bytes, NULL);
     tables->bytes = bytes;
     const int64_t count = info->num_offsets;
     int32_t(*list)[4] = lr_alloc(count, sizeof(*list), "mSR", compute->params.log);
     for (int64_t i = 0; list != NULL && i < count; i++)
         for (int k = 0; k < 3; k++) list[i][k] = shape->offsets[i][k];
-    if (list != NULL) tables->offsets = lr_data_buffer(compute->ctx, "mSR", count * (int64_t)sizeof(*list), list);
+    if (list != NULL) tables->offsets = gl_data_buffer(compute->ctx, "mSR", count * (int64_t)sizeof(*list), list);
     free(list);
     if (tables->values == NULL || tables->offsets == NULL) return LR_FAILED;
 
@@ -177,28 +177,25 @@ static lr_status build_values(struct lr_direct_view_tables *tables, const struct
         parameters[k][1] = (float)kernel[1];
     }
     struct gl_buffer *kernels =
-        parameters ? lr_data_buffer(compute->ctx, "kernels", num_rows * (int64_t)sizeof(*parameters), parameters)
+        parameters ? gl_data_buffer(compute->ctx, "kernels", num_rows * (int64_t)sizeof(*parameters), parameters)
                    : NULL;
     free(parameters);
 
-    struct gl_buffer *profiles = num_samples == 0 ? lr_data_buffer(compute->ctx, "measured profiles", 4, NULL) : NULL;
+    struct gl_buffer *profiles = num_samples == 0 ? gl_data_buffer(compute->ctx, "measured profiles", 4, NULL) : NULL;
     float *samples =
         num_samples > 0 ? lr_alloc(num_samples, sizeof(*samples), "measured profiles", compute->params.log) : NULL;
     if (samples != NULL) {
         lr_direct_list_samples(shape, samples);
-        profiles = lr_data_buffer(compute->ctx, "measured profiles", num_samples * (int64_t)sizeof(*samples), samples);
+        profiles = gl_data_buffer(compute->ctx, "measured profiles", num_samples * (int64_t)sizeof(*samples), samples);
     }
     free(samples);
 
     struct gl_pass pass =
         gl_pass_compute(compute->values_program, &uniforms, sizeof(uniforms), (const int[3]){tables->num_rows, 1, 1});
-    pass.buffers[LR_BIND_DIRECT_VALUES].buffer = tables->values;
-    pass.buffers[LR_BIND_DIRECT_OFFSETS].buffer = tables->offsets;
-    pass.buffers[LR_BIND_DIRECT_KERNELS].buffer = kernels;
-    pass.buffers[LR_BIND_DIRECT_PROFILES].buffer = profiles;
+    gl_pass_bind(&pass, {LR_BIND_DIRECT_VALUES, tables->values}, {LR_BIND_DIRECT_OFFSETS, tables->offsets},
+                 {LR_BIND_DIRECT_KERNELS, kernels}, {LR_BIND_DIRECT_PROFILES, profiles});
     const lr_status status = kernels && profiles ? gl_pass_run(compute->ctx, &pass) : LR_FAILED;
-    gl_buffer_destroy(profiles);
-    gl_buffer_destroy(kernels);
+    gl_buffers_destroy(profiles, kernels);
     return status;
 }
 
@@ -221,11 +218,10 @@ static lr_status build_steps(struct lr_direct_view_tables *tables, const struct 
     struct step *steps = lr_alloc(tables->num_steps, sizeof(*steps), "steps of a view", compute->params.log);
     if (steps != NULL) {
         walk(&columns, steps);
-        tables->steps = lr_data_buffer(compute->ctx, "steps of a view", bytes, steps);
+        tables->steps = gl_data_buffer(compute->ctx, "steps of a view", bytes, steps);
     }
     tables->bytes += bytes;
-    free(steps);
-    free(columns.list);
+    lr_free_all(steps, columns.list);
     return tables->steps != NULL ? LR_OK : LR_FAILED;
 }
 
@@ -233,9 +229,7 @@ static lr_status build_steps(struct lr_direct_view_tables *tables, const struct 
 
 static void finish(struct lr_direct_view_tables *tables)
 {
-    gl_buffer_destroy(tables->steps);
-    gl_buffer_destroy(tables->offsets);
-    gl_buffer_destroy(tables->values);
+    gl_buffers_destroy(tables->steps, tables->offsets, tables->values);
     gl_texture_destroy(tables->map);
     *tables = (struct lr_direct_view_tables){0};
 }

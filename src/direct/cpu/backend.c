@@ -9,7 +9,6 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/vec.h"
-#include "direct/views.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -33,9 +32,8 @@ struct gather {
 
 /* Computes some image lines along x. Each voxel is a weighted sum over the voxels around it. A back-projection takes
  * the weights of this voxel; a forward projection takes the mirrored weights of the voxels around it. */
-static void gather_lines(void *user, int64_t begin, int64_t end, int worker)
+static void gather_lines(void *user, int64_t begin, int64_t end)
 {
-    (void)worker;
     const struct gather *gather = user;
     const lr_direct_tables *tables = gather->tables;
     const bool is_forward = gather->is_forward;

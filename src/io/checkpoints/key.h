@@ -4,8 +4,7 @@
  * Keys of resumable files (matrices and reconstructions). A key is one line that names everything on which the result
  * depends. A run can resume a file only if the file's key equals the run's key. "; " separates the parts of a key. If
  * the values of a part are too long for a line, LR_KEY_CONTENTS and a digest stand for the values. */
-#ifndef LR_IO_CHECKPOINTS_KEY_H
-#define LR_IO_CHECKPOINTS_KEY_H
+#pragma once
 
 #include <lr/log.h>
 #include <stdbool.h>
@@ -23,5 +22,3 @@ void lr_key_compare(const char *const keys[2], struct lr_key_difference *differe
 /* Checks that a run may resume the file at `path`. keys: the file's key and the run's key. errors: LR_USAGE, which
  * names the first part that differs. */
 lr_status lr_key_check(const char *path, const char *const keys[2], const lr_log *log);
-
-#endif

@@ -12,7 +12,6 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "io/events/event_stream.h"
-#include "io/files/c_locale.h"
 #include "io/files/keyed_text.h"
 #include "io/files/number_type.h"
 #include "io/files/regular_file.h"
@@ -64,10 +63,8 @@ static const struct lr_known_key known_keys[] = {
      "scanner's max_ring_difference"},
     {LR_KEY_IDLE, "start time (s)|isotope", NULL, NULL},
 };
-const struct lr_known_keys lr_castor_header_keys = {.format = "CASToR's data headers",
-                                                    .rows = known_keys,
-                                                    .count = sizeof(known_keys) / sizeof(known_keys[0]),
-                                                    .finds_parts = true};
+const struct lr_known_keys lr_castor_header_keys = {
+    .format = "CASToR's data headers", LR_KNOWN_ROWS(known_keys), .finds_parts = true};
 
 /* --- values --- */
 
@@ -293,8 +290,7 @@ static lr_status read_data(struct reader *reader)
             status = take_event(reader, bytes + k * (size_t)each);
     }
     free(bytes);
-    if (status == LR_OK && ferror(file))
-        status = lr_error(reader->log, LR_BAD_INPUT, "%s: cannot be read: %s", header->data_path, strerror(errno));
+    if (status == LR_OK) status = lr_file_check_read(file, header->data_path, reader->log);
     if (status == LR_OK && reader->number < header->num_events) status = refuse_short(reader, (int64_t)ftell(file));
     reader->log = log;
     fclose(file);
@@ -400,8 +396,7 @@ static lr_status read_events(const lr_events_source *source, struct lr_event_str
     const bool is_short = reader.number < reader.header.num_events;
     if (!(stream->info->duration_s > 0) || (stream->sink != NULL && is_short))
         stream->info->duration_s = 1e-3 * (double)(reader.times.last_ms - reader.times.first_ms);
-    free(reader.order);
-    free(reader.header.data_path);
+    lr_free_all(reader.order, reader.header.data_path);
     return status;
 }
 

@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "io/events/event_stream.h"
-#include "io/files/c_locale.h"
 #include "io/files/number_type.h"
 #include "io/files/output.h"
 #include "io/scanners/castor_order.h"
@@ -111,9 +110,7 @@ static void put_header(const struct writer *writer, struct lr_output *output, bo
 
 static void destroy(struct writer *writer)
 {
-    free(writer->data_path);
-    free(writer->place);
-    free(writer);
+    lr_free_all(writer->data_path, writer->place, writer);
 }
 
 static struct writer *create(const char *path, const lr_scanner *scanner, const lr_log *log)

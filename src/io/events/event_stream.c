@@ -3,6 +3,7 @@
 #include "io/events/event_stream.h"
 
 #include "base/log.h"
+#include "base/mem.h"
 #include "io/files/regular_file.h"
 
 #include <math.h>
@@ -112,9 +113,6 @@ void lr_events_info_finish(lr_events_info *info)
 {
     for (int k = 0; info->kinds.tof != NULL && k < info->kinds.count * info->kinds.count; k++)
         free(info->kinds.tof[k].edges_mm);
-    free(info->kinds.kind_of);
-    free(info->kinds.tof);
-    free(info->kinds.energy_kev);
-    free(info->tof_edges_mm);
+    lr_free_all(info->kinds.kind_of, info->kinds.tof, info->kinds.energy_kev, info->tof_edges_mm);
     *info = (lr_events_info){0};
 }

@@ -2,10 +2,9 @@
  * Copyright The LORaster authors
  *
  * The stream of events from a file to a sink, shared by all readers of list mode. */
-#ifndef LR_IO_EVENT_STREAM_H
-#define LR_IO_EVENT_STREAM_H
+#pragma once
 
-#include "base/units.h"
+#include "base/vec.h"
 #include "io/files/keyed_text.h"
 #include "io/files/regular_file.h"
 
@@ -114,5 +113,3 @@ lr_status lr_events_need_scanner(const lr_events_source *source, const struct lr
 /* Gives the weight of an event as the number of times that list mode repeats the event. errors: LR_USAGE if the weight
  * is not a whole number. */
 lr_status lr_event_repeats(const lr_event *event, const char *path, int64_t *repeats, const lr_log *log);
-
-#endif

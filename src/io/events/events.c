@@ -4,7 +4,6 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/path.h"
-#include "base/sized.h"
 #include "io/events/event_stream.h"
 #include "io/files/regular_file.h"
 #include "io/lor_data/lor_data.h"
@@ -226,11 +225,10 @@ struct work {
     atomic_llong joined;    /* number of events that have a LOR */
 };
 
-static void work_on_share(void *user, int64_t begin, int64_t end, int worker)
+static void work_on_share(void *user, int64_t begin, int64_t end)
 {
     struct work *work = user;
     int64_t joined = 0;
-    (void)worker;
     if (work->weights != NULL) {
         for (int64_t k = begin; k < end; k++) work->weights[k] = work->events[k].weight;
     } else if (work->numbers != NULL) {
@@ -259,8 +257,7 @@ int64_t lr_events_count_joined(const lr_lors *lors, const lr_event_span *span)
     struct work work = {.weights = NULL};
     open_joining(&work.joining, lors);
     const int64_t joined = run_span(span, &work);
-    free(work.joining.module_of);
-    free(work.joining.pairs);
+    lr_free_all(work.joining.module_of, work.joining.pairs);
     return joined;
 }
 
@@ -292,10 +289,9 @@ struct copying {
     const lr_event *from;
 };
 
-static void copy_share(void *user, int64_t begin, int64_t end, int worker)
+static void copy_share(void *user, int64_t begin, int64_t end)
 {
     const struct copying *copying = user;
-    (void)worker;
     memcpy(copying->to + begin, copying->from + begin, (size_t)(end - begin) * sizeof(*copying->to));
 }
 
@@ -352,8 +348,7 @@ lr_event_list *lr_event_list_read_joined_sized(size_t given_bytes, const lr_even
         lr_event_list_destroy(list);
         list = NULL;
     }
-    free(growing.joining.module_of);
-    free(growing.joining.pairs);
+    lr_free_all(growing.joining.module_of, growing.joining.pairs);
     return list;
 }
 
@@ -367,8 +362,7 @@ void lr_event_list_destroy(lr_event_list *list)
 {
     if (list != NULL) {
         lr_events_info_finish(&list->info);
-        free(list->events);
-        free(list);
+        lr_free_all(list->events, list);
     }
 }
 

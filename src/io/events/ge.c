@@ -8,7 +8,7 @@
  * the list is known from STIR's GEHDF5Wrapper.cxx. */
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/units.h"
+#include "base/vec.h"
 #include "io/events/event_stream.h"
 #include "io/files/hdf5_input.h"
 #include "io/lor_data/sinogram.h"
@@ -79,9 +79,7 @@ static const struct lr_known_key known_keys[] = {
     {LR_KEY_WARNED, PATIENT "tableElevation", "0",
      "images are where the scanner is: move them along y by so many tenths of a millimetre"},
     {LR_KEY_WARNED, PATIENT "gantryTilt", "0", "images stand as the scanner does"},
-    {LR_KEY_WARNED, PATIENT "patientEntry|" PATIENT "patientPosition", "0",
-     "the axes of images are those of a patient who lies head first on the back: turn the image if they are to be the "
-     "patient's own"},
+    {LR_KEY_WARNED, PATIENT "patientEntry|" PATIENT "patientPosition", "0", LR_PATIENT_AXES},
     {LR_KEY_IDLE,
      GEOMETRY "axialBlocksPerUnit|" GEOMETRY "axialUnitsPerModule|" GEOMETRY "radialBlocksPerUnit|" GEOMETRY
               "radialUnitsPerModule|" TIMING "posCoincidenceWindow|" TIMING "negCoincidenceWindow|" TIMING
@@ -90,8 +88,7 @@ static const struct lr_known_key known_keys[] = {
               "*|" HEADER "SinglesHeader/*|Singles/*|ListData/*",
      NULL, NULL},
 };
-const struct lr_known_keys lr_ge_keys = {
-    .format = "GE's list mode", .rows = known_keys, .count = sizeof(known_keys) / sizeof(known_keys[0])};
+const struct lr_known_keys lr_ge_keys = {.format = "GE's list mode", LR_KNOWN_ROWS(known_keys)};
 
 /* Warns of header fields that shift the positions of events, and of fields that do not fit the scanner. Refuses a file
  * whose numbers of rings or crystals differ from the scanner's. */
@@ -396,9 +393,7 @@ lr_event_corrections *lr_event_corrections_read(const char *path, const lr_lors 
     const lr_status status = read_terms(&reader, log);
     lr_hdf5_input_close(&reader.in);
     lr_sinogram_rings_finish(&reader.crystals.rings);
-    free(reader.ids);
-    free(reader.sens);
-    free(reader.atten);
+    lr_free_all(reader.ids, reader.sens, reader.atten);
     if (status != LR_OK) {
         lr_event_corrections_destroy(found);
         return NULL;
@@ -410,8 +405,6 @@ void lr_event_corrections_destroy(lr_event_corrections *corrections)
 {
     if (corrections != NULL) {
         lr_lor_data_destroy(corrections->lors);
-        free(corrections->factors);
-        free(corrections->additive);
-        free(corrections);
+        lr_free_all(corrections->factors, corrections->additive, corrections);
     }
 }

@@ -5,8 +5,7 @@
  * that it carries. Memory: at most the size of the header, and one byte per pair of modules, up to
  * LR_PETSIRD_MAX_MASK. Crystals are counted before they are listed (300 bytes each); a file with more than
  * LR_PETSIRD_MAX_CRYSTALS is refused. */
-#ifndef LR_IO_PETSIRD_H
-#define LR_IO_PETSIRD_H
+#pragma once
 
 #include "base/log.h"
 #include "io/files/keyed_text.h"
@@ -152,5 +151,3 @@ lr_scanner *lr_petsird_scanner_read(const char *path, const lr_log *log);
 
 /* The text of a schema, zero terminated; NULL if the version is not "0.9.1", "0.10.0" or "0.12.0". */
 const char *lr_petsird_schema_text(const char *version);
-
-#endif

@@ -285,10 +285,9 @@ static bool decode_span(const struct batch *batch, struct share *share, int64_t 
     return true;
 }
 
-static void decode_shares(void *user, int64_t begin, int64_t end, int worker)
+static void decode_shares(void *user, int64_t begin, int64_t end)
 {
     struct batch *batch = user;
-    (void)worker;
     for (int64_t s = begin; s < end; s++) {
         struct share *share = &batch->shares[s];
         share->damaged = -1;
@@ -507,7 +506,7 @@ static lr_status next_batch(void *user)
     }
     if (batch->events == NULL) return LR_FAILED;
     batch->decoding = (struct lr_parallel){
-        .threads = batch->threads, .count = batch->num_shares, .grain = 1, .body = decode_shares, .user = batch};
+        .threads = batch->threads, .count = batch->num_shares, .grain = 1, .plain_body = decode_shares, .user = batch};
     lr_parallel_begin(&batch->decoding);
 
     reader->decoding = batch;
@@ -843,9 +842,7 @@ static lr_status read_file(const lr_events_source *source, struct lr_event_strea
         lr_parallel_end(&reader.decoding->decoding); /* a batch is still being decoded only after a failure */
     for (int k = 0; k < 2; k++) {
         struct batch *batch = &reader.batches[k];
-        free(batch->spans);
-        free(batch->shares);
-        free(batch->own);
+        lr_free_all(batch->spans, batch->shares, batch->own);
     }
 
     lr_petsird_close(&reader.petsird);

@@ -271,8 +271,7 @@ static const struct lr_known_key known_keys[] = {
      "radiopharmaceuticals|externalSignals",
      NULL, NULL},
 };
-const struct lr_known_keys lr_petsird_keys = {
-    .format = "PETSIRD's schemas", .rows = known_keys, .count = sizeof(known_keys) / sizeof(known_keys[0])};
+const struct lr_known_keys lr_petsird_keys = {.format = "PETSIRD's schemas", LR_KNOWN_ROWS(known_keys)};
 
 void lr_petsird_note(struct lr_petsird *petsird, const char *name, const char *value)
 {
@@ -523,18 +522,11 @@ lr_status lr_petsird_open(struct lr_petsird *petsird, const char *path, const lr
 
 void lr_petsird_close(struct lr_petsird *petsird)
 {
-    for (int k = 0; petsird->types != NULL && k < petsird->num_types; k++) {
-        free(petsird->types[k].elements);
-        free(petsird->types[k].modules);
-        free(petsird->types[k].efficiencies);
-    }
-    for (int k = 0; petsird->pairs != NULL && k < petsird->num_types * petsird->num_types; k++) {
-        free(petsird->pairs[k].edges_mm);
-        free(petsird->pairs[k].middles_mm);
-        free(petsird->pairs[k].excluded);
-    }
-    free(petsird->types);
-    free(petsird->pairs);
+    for (int k = 0; petsird->types != NULL && k < petsird->num_types; k++)
+        lr_free_all(petsird->types[k].elements, petsird->types[k].modules, petsird->types[k].efficiencies);
+    for (int k = 0; petsird->pairs != NULL && k < petsird->num_types * petsird->num_types; k++)
+        lr_free_all(petsird->pairs[k].edges_mm, petsird->pairs[k].middles_mm, petsird->pairs[k].excluded);
+    lr_free_all(petsird->types, petsird->pairs);
     lr_yardl_schema_destroy(petsird->schema);
     lr_yardl_close(petsird->input);
     *petsird = (struct lr_petsird){0};

@@ -298,8 +298,7 @@ lr_scanner *lr_petsird_scanner(const struct lr_petsird *petsird)
     }
 
 end:
-    free(crystal_of);
-    free(crystals);
+    lr_free_all(crystal_of, crystals);
     return scanner;
 }
 

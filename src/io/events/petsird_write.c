@@ -541,17 +541,11 @@ static void destroy(struct writer *writer)
     struct layout *layout = &writer->layout;
     for (int k = 0; layout->bins != NULL && k < layout->num_kinds * layout->num_kinds; k++)
         free(layout->bins[k].edges_mm);
-    free(layout->type_of);
-    free(layout->index_of);
-    free(layout->example);
-    free(layout->count);
-    free(layout->kind_of);
-    free(layout->bins);
-    free(layout->energy_kev);
+    lr_free_all(layout->type_of, layout->index_of, layout->example, layout->count, layout->kind_of, layout->bins,
+                layout->energy_kev);
     *layout = (struct layout){0};
 
-    free(writer->waiting);
-    free(writer);
+    lr_free_all(writer->waiting, writer);
 }
 
 static void *create_writer(const lr_events_writer_params *params)

@@ -9,7 +9,6 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "io/events/event_stream.h"
-#include "io/files/c_locale.h"
 #include "io/files/number_type.h"
 #include "io/files/regular_file.h"
 #include "io/scanners/crystal_map.h"
@@ -39,8 +38,7 @@ static const struct lr_known_key known_fields[] = {
     {LR_KEY_WARNED, "reserved", "0", "what they mean is not known, and they are passed over"},
     {LR_KEY_IDLE, "signature's rest", NULL, NULL},
 };
-const struct lr_known_keys lr_safir_fields = {
-    .format = "SAFIR's records", .rows = known_fields, .count = sizeof(known_fields) / sizeof(known_fields[0])};
+const struct lr_known_keys lr_safir_fields = {.format = "SAFIR's records", LR_KNOWN_ROWS(known_fields)};
 
 /* A file being read. */
 struct reader {
@@ -154,8 +152,7 @@ static lr_status read_records(struct reader *reader, FILE *file)
             }
         }
     } while (length == sizeof(bytes));
-    if (ferror(file))
-        return lr_error(reader->log, LR_BAD_INPUT, "%s: cannot be read: %s", reader->path, strerror(errno));
+    LR_TRY(lr_file_check_read(file, reader->path, reader->log));
     if (length % RECORD_BYTES != 0) {
         return lr_error(reader->log, LR_BAD_INPUT,
                         "%s: is truncated: record %lld, at byte %lld, has %zu of %d bytes: copy it again", reader->path,
@@ -204,10 +201,7 @@ static lr_status read_events(const lr_events_source *source, struct lr_event_str
     FILE *file = lr_file_open(source->path, "", source->log);
     if (file == NULL) goto done;
     const size_t length = fread(start, 1, sizeof(start), file);
-    if (ferror(file)) {
-        lr_error(source->log, LR_BAD_INPUT, "%s: cannot be read: %s", source->path, strerror(errno));
-        goto done;
-    }
+    if (lr_file_check_read(file, source->path, source->log) != LR_OK) goto done;
     const struct signature *signature = find_signature(start, length);
     if (signature == NULL) {
         lr_error(source->log, LR_BAD_INPUT, "%s: does not begin with '%s', '%s' or '%s', so it is no SAFIR list mode%s",

@@ -16,7 +16,6 @@
 #include "io/lor_data/sinogram.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,9 +42,7 @@ static const struct lr_known_key known_keys[] = {
     {LR_KEY_WARNED, "sms-mi header name space", "PETLINK bin address", "its words are taken for addresses of bins"},
     {LR_KEY_WARNED, "pet data type", "Emission", "its events are taken for coincidences of emitted photons"},
     {LR_KEY_WARNED, "pet scanner type", "cylindrical", "its crystals are taken to stand in full rings"},
-    {LR_KEY_WARNED, "patient orientation", "hfs",
-     "the axes of images are those of a patient who lies head first on the back: turn the image if "
-     "they are to be the patient's own"},
+    {LR_KEY_WARNED, "patient orientation", "hfs", LR_PATIENT_AXES},
     {LR_KEY_WARNED, "start horizontal bed position (mm)|bed zero offset (mm)", "0",
      "images are where the scanner is: move them along z by it"},
     {LR_KEY_WARNED, "start vertical bed position (mm)", "0",
@@ -54,24 +51,20 @@ static const struct lr_known_key known_keys[] = {
     {LR_KEY_WARNED, "septa state", "none|retracted|out",
      "septa between rings are not computed: efficiencies have to hold what they stop"},
     {LR_KEY_IDLE,
-     "version of keys|sms-mi version number|study date*|study time*|patient name|patient id|process status|"
-     "data description|data set*|scan data type description|isotope name|isotope gamma halflife (sec)|"
-     "isotope branching factor|number of radionuclides|radionuclide name|radionuclide halflife (sec)|"
-     "radionuclide branching factor|image relative start time (sec)|image duration (sec)|number of energy windows|"
-     "energy window lower level*|energy window upper level*|energy window pair|comment|originating system|"
-     "radiopharmaceutical|relative time of tracer injection (sec)|tracer activity at time of injection (bq)|"
-     "injected volume (ml)|tracer injection date*|tracer injection time*|horizontal bed translation|"
-     "end horizontal bed position (mm)|coincidence window width (ns)|transaxial fov diameter (cm)|"
-     "distance between rings (cm)|gantry crystal radius (cm)|bin size (cm)|tof mashing factor|number of segments|"
-     "segment table|number of buckets|bucket singles rate|total number of singles blocks|singles polling method|"
-     "singles polling interval (sec)|singles scale factor|timing tagwords interval (msec)|time sync|preset type|"
-     "preset value|preset unit|decay correction*|total uncorrected singles rate|total prompts*|total randoms|"
-     "total net trues|image duration from timing tags (msec)|gim loss fraction|pdr loss fraction|"
-     "detector block singles|listmode header file|listmode data file|compressor version",
+     LR_INTERFILE_IDLE_KEYS
+     "|version of keys|process status|originating system|radiopharmaceutical|relative time of tracer injection (sec)|"
+     "tracer activity at time of injection (bq)|injected volume (ml)|tracer injection date*|tracer injection time*|"
+     "horizontal bed translation|end horizontal bed position (mm)|coincidence window width (ns)|"
+     "transaxial fov diameter (cm)|distance between rings (cm)|gantry crystal radius (cm)|bin size (cm)|"
+     "tof mashing factor|number of segments|segment table|number of buckets|bucket singles rate|"
+     "total number of singles blocks|singles polling method|singles polling interval (sec)|singles scale factor|"
+     "timing tagwords interval (msec)|time sync|preset type|preset value|preset unit|decay correction*|"
+     "total uncorrected singles rate|total prompts*|total randoms|total net trues|"
+     "image duration from timing tags (msec)|gim loss fraction|pdr loss fraction|detector block singles|"
+     "listmode header file|listmode data file|compressor version",
      NULL, NULL},
 };
-const struct lr_known_keys lr_siemens_keys = {
-    .format = "Siemens' headers of list mode", .rows = known_keys, .count = sizeof(known_keys) / sizeof(known_keys[0])};
+const struct lr_known_keys lr_siemens_keys = {.format = "Siemens' headers of list mode", LR_KNOWN_ROWS(known_keys)};
 
 /* All kinds of words, by their highest bits. Source: the list of PETLINK's tags in hugolinder/odlpet, format32.py. */
 static const struct lr_known_key known_words[] = {
@@ -79,9 +72,7 @@ static const struct lr_known_key known_words[] = {
     {LR_KEY_WARNED, "110 place of gantry or bed", "unchanged", "events are taken where they were measured"},
     {LR_KEY_IDLE, "101 dead time|1110 gating|1111 control", NULL, NULL},
 };
-const struct lr_known_keys lr_siemens_words = {.format = "Siemens' words of list mode",
-                                               .rows = known_words,
-                                               .count = sizeof(known_words) / sizeof(known_words[0])};
+const struct lr_known_keys lr_siemens_words = {.format = "Siemens' words of list mode", LR_KNOWN_ROWS(known_words)};
 
 static const struct siemens_header empty = {NULL, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 
@@ -379,8 +370,7 @@ static lr_status read_from(struct reader *reader, FILE *file)
         length = fread(bytes, 1, sizeof(bytes), file);
         LR_TRY(take_words(reader, bytes, length));
     } while (length == sizeof(bytes));
-    if (ferror(file))
-        return lr_error(reader->log, LR_BAD_INPUT, "%s: cannot be read: %s", reader->path, strerror(errno));
+    LR_TRY(lr_file_check_read(file, reader->path, reader->log));
     const size_t rest = length % WORD_BYTES;
     if (rest != 0) {
         return lr_error(reader->log, LR_BAD_INPUT,

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "io/events/event_stream.h"
-#include "io/files/c_locale.h"
+#include "io/files/number_type.h"
 #include "io/files/output.h"
 
 #include <math.h>

@@ -35,9 +35,8 @@ struct block {
     bool is_done;
 };
 
-static void compress_blocks(void *user, int64_t begin, int64_t end, int worker)
+static void compress_blocks(void *user, int64_t begin, int64_t end)
 {
-    (void)worker;
     for (struct block *block = (struct block *)user + begin; block < (struct block *)user + end; block++) {
         z_stream stream = {0};
         const size_t back = block->before < DICTIONARY_BYTES ? block->before : DICTIONARY_BYTES;

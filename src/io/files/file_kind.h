@@ -3,8 +3,7 @@
  *
  * Names in a folder, and the folder of files that are kept from one run to the next. lr_file_kind_of is declared in
  * lr/io.h. */
-#ifndef LR_IO_FILE_KIND_H
-#define LR_IO_FILE_KIND_H
+#pragma once
 
 #include <lr/io.h>
 #include <stdbool.h>
@@ -20,5 +19,3 @@ int lr_file_names(const char *folder, char names[][LR_FILE_NAME], int most);
  * $XDG_CACHE_HOME/loraster or $HOME/.cache/loraster, in this order. Returns false if there is no cache: with
  * LORASTER_CACHE=off, or if none of these variables is set. */
 bool lr_notes_place(const char *name, char *path, size_t size);
-
-#endif

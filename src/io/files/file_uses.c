@@ -3,6 +3,7 @@
  *
  * Checks before files are written that no input or other output would be lost. */
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/path.h"
 
 #include <lr/io.h>
@@ -145,8 +146,7 @@ lr_status lr_files_check(const lr_file_uses *uses)
                 is_one = here != NULL && there != NULL && stat(here, &folders[0]) == 0 &&
                          stat(there, &folders[1]) == 0 && folders[0].st_dev == folders[1].st_dev &&
                          folders[0].st_ino == folders[1].st_ino && strcmp(lr_path_name(path), lr_path_name(other)) == 0;
-                free(here);
-                free(there);
+                lr_free_all(here, there);
             }
             if (is_one) {
                 return lr_error(uses->log, LR_USAGE, "%s is where two outputs would go: give one of them another name",

@@ -4,8 +4,7 @@
  * Writing of HDF5 files, which appear whole or not at all. The plugin lr_hdf5.so (hdf5_writer/) links HDF5's library,
  * and is loaded when the first file is written. If HDF5 is built without thread safety, only one thread of a program
  * may write HDF5 files at a time. io/files/hdf5_input.h reads HDF5 files. */
-#ifndef LR_IO_HDF5_FILE_H
-#define LR_IO_HDF5_FILE_H
+#pragma once
 
 #include "io/files/hdf5_input.h"
 #include "io/files/output.h"
@@ -111,5 +110,3 @@ struct lr_hdf5_fns {
     bool (*series_append)(struct lr_hdf5_series *series, const void *numbers, int64_t count);
     bool (*series_close)(struct lr_hdf5_series *series);
 };
-
-#endif

@@ -5,8 +5,7 @@
  * terabytes of memory. Another process therefore reads the files, by the program of hdf5_reader/. If this process
  * crashes, nothing else is harmed. The process may take 512 MiB of memory plus four times the file's size, and ten
  * seconds of processor time per request. The process is killed if no answer comes for a minute. */
-#ifndef LR_IO_HDF5_INPUT_H
-#define LR_IO_HDF5_INPUT_H
+#pragma once
 
 #include <lr/log.h>
 #include <stddef.h>
@@ -74,5 +73,3 @@ bool lr_hdf5_get_string(const struct lr_hdf5_input *in, const char *name, const 
 /* Reads an attribute of exactly `count` numbers. Returns false if there is none. */
 bool lr_hdf5_get_numbers(const struct lr_hdf5_input *in, const char *name, const char *attribute,
                          enum lr_hdf5_number number, int count, void *numbers);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Requests to the program that reads HDF5 files (hdf5_reader/), and its answers. Each request has one answer. Numbers
  * and texts are passed in shared memory. */
-#ifndef LR_IO_HDF5_REQUEST_H
-#define LR_IO_HDF5_REQUEST_H
+#pragma once
 
 #include "io/files/hdf5_input.h"
 
@@ -45,5 +44,3 @@ struct lr_hdf5_answer {
     int64_t extent[2]; /* extent of the first two axes */
     int64_t stored_bytes;
 };
-
-#endif

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
-#include "io/files/c_locale.h"
+#include "io/files/number_type.h"
 #include "io/files/regular_file.h"
 
 #include <ctype.h>
@@ -153,8 +153,7 @@ done:
 
 void lr_keyed_text_finish(struct lr_keyed_text *text)
 {
-    free(text->bytes);
-    free(text->lines);
+    lr_free_all(text->bytes, text->lines);
     text->bytes = NULL;
     text->lines = NULL;
     text->count = 0;

@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Text headers with lines "key : value" (CASToR) or "key := value" (Interfile). */
-#ifndef LR_IO_KEYED_TEXT_H
-#define LR_IO_KEYED_TEXT_H
+#pragma once
 
 #include "io/files/number_type.h"
 
@@ -93,6 +92,7 @@ struct lr_known_keys {
 
 /* Judges, by the table, all lines that have values. Unusual values are logged, and unknown keys in one warning. errors:
  * LR_BAD_INPUT, with file, line and key, for a refused value. */
+#define LR_KNOWN_ROWS(list) .rows = list, .count = sizeof(list) / sizeof(list[0])
 lr_status lr_keyed_text_judge(const struct lr_keyed_text *text, const struct lr_known_keys *known);
 
 /* Logs "file:line: message", or "file: message" if line is NULL. Returns LR_BAD_INPUT. */
@@ -110,6 +110,19 @@ lr_status lr_file_bytes(const char *what, const char *path, int64_t most, int64_
 /* Keys are the same in upper and lower case. A run of blanks, '_', '!' and '%' counts as one blank. "key [i]" has the
  * index i. ';' begins a comment line. A line that ends with '\' continues in the next line. Text after "END OF
  * INTERFILE" is not read. If a key is given twice, the last value counts. */
+
+/* Keys that concern the patient, the tracer and the energy windows. No reader of Interfile headers needs them. */
+#define LR_INTERFILE_IDLE_KEYS                                                                                         \
+    "sms-mi version number|study date*|study time*|patient name|patient id|data description|data set*|"                \
+    "scan data type description|isotope name|isotope gamma halflife (sec)|isotope branching factor|"                   \
+    "number of radionuclides|radionuclide name|radionuclide halflife (sec)|radionuclide branching factor|"             \
+    "image relative start time (sec)|image duration (sec)|number of energy windows|energy window lower level*|"        \
+    "energy window upper level*|energy window pair|comment"
+
+/* The meaning of a patient's orientation, for lr_known_key. */
+#define LR_PATIENT_AXES                                                                                                \
+    "the axes of images are those of a patient who lies head first on the back: turn the image if they are to be "     \
+    "the patient's own"
 
 /* The dialect of these headers, for lr_keyed_text_read. */
 extern const struct lr_keyed_dialect lr_interfile_dialect;
@@ -138,5 +151,3 @@ lr_status lr_interfile_number_type(const struct lr_keyed_text *file, struct lr_n
 /* Returns the path of the data file, owned by the caller. A relative path starts at the header's folder. NULL, logged,
  * if the header names no data file. */
 char *lr_interfile_data_path(const struct lr_keyed_text *file);
-
-#endif

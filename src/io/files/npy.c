@@ -8,8 +8,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/files/output.h"
+#include "io/files/regular_file.h"
 
-#include <errno.h>
 #include <lr/io.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,12 +18,6 @@
 enum { MAX_HEADER = 65536, MAGIC_BYTES = 6 };
 
 static const char magic[] = "\x93NUMPY";
-
-static lr_status truncated(FILE *file, const char *path, const lr_log *log)
-{
-    if (ferror(file)) return lr_error(log, LR_BAD_INPUT, "%s: cannot be read: %s", path, strerror(errno));
-    return lr_error(log, LR_BAD_INPUT, "%s: is truncated: copy it again", path);
-}
 
 /* Returns the value of a key of the header without leading blanks, or NULL if the key is missing. */
 static const char *value_of(const char *text, const char *key)
@@ -77,7 +71,7 @@ lr_status lr_npy_header_read(FILE *file, const char *path, struct lr_npy_header 
     unsigned char bytes[MAGIC_BYTES + 6]; /* magic, version, then two or four bytes */
     const unsigned char *at = bytes + MAGIC_BYTES;
     if (fread(bytes, 1, MAGIC_BYTES + 4, file) != MAGIC_BYTES + 4 || memcmp(bytes, magic, MAGIC_BYTES) != 0)
-        return truncated(file, path, log);
+        return lr_file_truncated(file, path, log);
     const int version = at[0];
     const bool has_all = version == 1 || fread(bytes + MAGIC_BYTES + 4, 1, 2, file) == 2;
     if (version < 1 || version > 3) {
@@ -85,16 +79,16 @@ lr_status lr_npy_header_read(FILE *file, const char *path, struct lr_npy_header 
                         "%s: is of version %d of NumPy's format, and 1 to 3 are read: write it with numpy.save", path,
                         version);
     }
-    if (!has_all) return truncated(file, path, log);
+    if (!has_all) return lr_file_truncated(file, path, log);
     int64_t length = at[2] | at[3] << 8;
     if (version > 1) length |= (int64_t)at[4] << 16 | (int64_t)at[5] << 24;
-    if (length > MAX_HEADER) return truncated(file, path, log);
+    if (length > MAX_HEADER) return lr_file_truncated(file, path, log);
     header->offset_bytes = MAGIC_BYTES + (version == 1 ? 4 : 6) + length;
 
     char *text = lr_alloc(length + 1, 1, "a header", log);
     if (text == NULL) return LR_FAILED;
     const bool is_whole = fread(text, 1, (size_t)length, file) == (size_t)length;
-    const lr_status status = is_whole ? parse(text, path, header, log) : truncated(file, path, log);
+    const lr_status status = is_whole ? parse(text, path, header, log) : lr_file_truncated(file, path, log);
     free(text);
     return status;
 }

@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Heads of NumPy array files. Versions 1.0 to 3.0 are read, and version 1.0 is written. */
-#ifndef LR_IO_NPY_H
-#define LR_IO_NPY_H
+#pragma once
 
 #include "io/files/number_type.h"
 
@@ -32,5 +31,3 @@ enum { lr_npy_header_bytes = 1024 };
 /* Makes the head of an .npy array in C order. Returns its length, a multiple of 64 bytes, so that the elements are
  * aligned. type: in NumPy's notation, such as "<f4". num_dims: at most 32. */
 size_t lr_npy_header(unsigned char header[lr_npy_header_bytes], const char *type, const int64_t *shape, int num_dims);
-
-#endif

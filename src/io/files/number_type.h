@@ -2,9 +2,9 @@
  * Copyright The LORaster authors
  *
  * Numbers in files, of any kind and byte order. */
-#ifndef LR_IO_NUMBER_TYPE_H
-#define LR_IO_NUMBER_TYPE_H
+#pragma once
 
+#include <locale.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -76,4 +76,26 @@ static inline unsigned char *lr_put_float(unsigned char *bytes, float value)
     return lr_put_whole(bytes, word, 4);
 }
 
-#endif
+/* --- the C locale: numbers in texts have a decimal point, also if the program's locale has a comma --- */
+
+/* Saves the calling thread's locale. */
+struct lr_c_locale {
+    locale_t own, before;
+};
+
+/* Makes strtod and printf of this thread use the C locale until lr_c_locale_leave. If memory runs out, the thread keeps
+ * its locale. */
+static inline struct lr_c_locale lr_c_locale_enter(void)
+{
+    struct lr_c_locale locale = {newlocale(LC_ALL_MASK, "C", (locale_t)0), (locale_t)0};
+    if (locale.own != (locale_t)0) locale.before = uselocale(locale.own);
+    return locale;
+}
+
+static inline void lr_c_locale_leave(struct lr_c_locale locale)
+{
+    if (locale.own != (locale_t)0) {
+        uselocale(locale.before);
+        freelocale(locale.own);
+    }
+}

@@ -474,10 +474,7 @@ static void complain_open(const struct lr_output *output, int error)
 
 static void release(struct lr_output *output)
 {
-    free(output->path);
-    free(output->target);
-    free(output->temporary);
-    free(output->buffer);
+    lr_free_all(output->path, output->target, output->temporary, output->buffer);
     *output = (struct lr_output){.file = -1, .error = output->error, .log = output->log};
 }
 

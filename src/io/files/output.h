@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Output files, which appear whole or not at all. Everything in io/ that writes files uses this header. */
-#ifndef LR_IO_OUTPUT_H
-#define LR_IO_OUTPUT_H
+#pragma once
 
 #include <lr/log.h>
 #include <stddef.h>
@@ -101,5 +100,3 @@ struct lr_piece {
  * processors compress, also if a command was limited to fewer threads. errors: as lr_output_write; LR_FAILED, logged,
  * if memory runs out. */
 lr_status lr_output_deflate(struct lr_output *output, const struct lr_piece *pieces, int num_pieces);
-
-#endif

@@ -171,6 +171,17 @@ FILE *lr_file_open(const char *path, const char *what, const lr_log *log)
     return NULL;
 }
 
+lr_status lr_file_check_read(FILE *file, const char *path, const lr_log *log)
+{
+    return ferror(file) ? lr_error(log, LR_BAD_INPUT, "%s: cannot be read: %s", path, strerror(errno)) : LR_OK;
+}
+
+lr_status lr_file_truncated(FILE *file, const char *path, const lr_log *log)
+{
+    LR_TRY(lr_file_check_read(file, path, log));
+    return lr_error(log, LR_BAD_INPUT, "%s: is truncated: copy it again", path);
+}
+
 FILE *lr_file_open_text(const char *path, const char *what, int64_t most, const lr_log *log)
 {
     struct stat facts;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#ifndef LR_IO_REGULAR_FILE_H
-#define LR_IO_REGULAR_FILE_H
+#pragma once
 
 #include <lr/log.h>
 #include <stdbool.h>
@@ -15,6 +14,11 @@ FILE *lr_file_open(const char *path, const char *what, const lr_log *log);
 
 /* Opens a text of at most `most` bytes, as lr_file_open does. */
 FILE *lr_file_open_text(const char *path, const char *what, int64_t most, const lr_log *log);
+
+/* lr_file_check_read checks that no earlier read of the file has failed. lr_file_truncated is for a file that has ended
+ * too early. errors: LR_BAD_INPUT, logged with the path. */
+lr_status lr_file_check_read(FILE *file, const char *path, const lr_log *log);
+lr_status lr_file_truncated(FILE *file, const char *path, const lr_log *log);
 
 /* A log for reading a file that a header names. If the file is outside the header's folder, errors do not show its
  * contents, because the header's author may not have the right to read the file. Readers get &discreet.log. The
@@ -69,5 +73,3 @@ bool lr_scanner_recognises(const struct lr_file_head *head);
  * the fewest letters to change. NULL if more than half of the letters would change. Units at the end (_mm, _deg, _ps)
  * and capitals do not count. */
 const char *lr_nearest_word(const char *word, const char *const *words, size_t num_words);
-
-#endif

@@ -192,8 +192,7 @@ static void report_syntax(const struct lr_yaml *yaml)
     const struct fy_diag_error *report = fy_diag_errors_iterate(yaml->diag, &iterator);
     if (report == NULL) { /* libfyaml does not describe a few mistakes, such as ">0" */
         lr_error(yaml->log, LR_BAD_INPUT,
-                 "%s: not valid YAML, in a place that the parser does not tell: check "
-                 "quotes, '|', '>' and indentation",
+                 "%s: not valid YAML, in a place that the parser does not tell: check quotes, '|', '>' and indentation",
                  yaml->name);
         return;
     }
@@ -301,9 +300,7 @@ void lr_yaml_destroy(struct lr_yaml *yaml)
     if (yaml->document != NULL) fy_parse_document_destroy(yaml->parser, yaml->document);
     fy_parser_destroy(yaml->parser);
     fy_diag_destroy(yaml->diag);
-    free(yaml->text);
-    free(yaml->name);
-    free(yaml);
+    lr_free_all(yaml->text, yaml->name, yaml);
 }
 
 enum { MAX_FIELDS = 16, MAX_NUMBER = 63, MAX_QUOTE = 40 };

@@ -3,8 +3,7 @@
  *
  * YAML 1.2 documents. Errors name file, line and column, and show the line. Values are read strictly by the core
  * schema: "no" is not false, and aliases, tags and sexagesimal numbers are refused. */
-#ifndef LR_IO_YAML_H
-#define LR_IO_YAML_H
+#pragma once
 
 #include "io/files/output.h"
 
@@ -105,5 +104,3 @@ void lr_yaml_put_numbers(struct lr_output *output, const char *key, const double
 
 /* Writes a double-quoted scalar and a line end. */
 void lr_yaml_put_text(struct lr_output *output, const char *text, size_t length);
-
-#endif

@@ -208,10 +208,7 @@ void lr_yardl_close(struct lr_yardl_input *input)
 {
     if (input == NULL) return;
     if (input->file != NULL) fclose(input->file);
-    free(input->now.buffer);
-    free(input->other.buffer);
-    free(input->path);
-    free(input);
+    lr_free_all(input->now.buffer, input->other.buffer, input->path, input);
 }
 
 /* --- single values --- */
@@ -820,13 +817,8 @@ failed:
 void lr_yardl_schema_destroy(struct lr_yardl_schema *schema)
 {
     if (schema == NULL) return;
-    for (int k = 0; k < schema->num_types; k++) {
-        free(schema->types[k]->parts);
-        free(schema->types[k]);
-    }
-    free(schema->types);
-    free(schema->names);
+    for (int k = 0; k < schema->num_types; k++) lr_free_all(schema->types[k]->parts, schema->types[k]);
+    lr_free_all(schema->types, schema->names);
     lr_yaml_destroy(schema->yaml);
-    free(schema->text);
-    free(schema);
+    lr_free_all(schema->text, schema);
 }

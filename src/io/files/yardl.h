@@ -4,8 +4,7 @@
  * Files in yardl's compact binary encoding. Each file contains its own schema, in which values are found by name.
  * Unknown values are skipped. A schema takes twice the length of its text in memory, and 160 bytes for each of at most
  * 2^14 types. A count in the file is an error if the rest of the file is too short for this number of items. */
-#ifndef LR_IO_YARDL_H
-#define LR_IO_YARDL_H
+#pragma once
 
 #include "io/files/number_type.h"
 #include "io/files/output.h"
@@ -205,5 +204,3 @@ static inline void lr_yardl_put_text(struct lr_output *output, const char *text)
     lr_yardl_put_unsigned(output, strlen(text));
     (void)lr_output_write(output, text, strlen(text));
 }
-
-#endif

@@ -3,8 +3,7 @@
  *
  * The image formats of lr_image_read, lr_grid_read and lr_image_write. All formats share the layout, reading and
  * writing of voxels. */
-#ifndef LR_IO_IMAGE_FORMATS_H
-#define LR_IO_IMAGE_FORMATS_H
+#pragma once
 
 #include "base/mem.h"
 #include "io/files/keyed_text.h"
@@ -115,5 +114,3 @@ struct lr_image_pair {
 
 /* Replaces both files, or neither. */
 lr_status lr_image_pair_write(const struct lr_image_pair *pair, const lr_image *image, const lr_log *log);
-
-#endif

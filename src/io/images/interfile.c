@@ -15,8 +15,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
-#include "io/files/c_locale.h"
 #include "io/files/keyed_text.h"
+#include "io/files/number_type.h"
 #include "io/files/regular_file.h"
 #include "io/images/formats.h"
 
@@ -64,22 +64,17 @@ static const struct lr_known_key known_keys[] = {
     {LR_KEY_WARNED, "start vertical bed position (mm)", "0",
      "the image is taken to be where the scanner is: move it along y by that"},
     {LR_KEY_IDLE,
-     "sms-mi version number|study date*|study time*|patient name|patient id|data format|data description|data set*|"
-     "scan data type description|image data type description|index nesting level|isotope name|"
-     "isotope gamma halflife (sec)|isotope branching factor|number of radionuclides|radionuclide name|"
-     "radionuclide halflife (sec)|radionuclide branching factor|image relative start time (sec)|image duration (sec)|"
-     "number of energy windows|energy window lower level*|energy window upper level*|energy window pair|"
-     "maximum pixel count|minimum pixel count|comment|originating system|imaging modality|type of data|"
-     "study duration (sec)|image start time (sec)|pause between frame groups (sec)|horizontal bed translation|"
-     "end horizontal bed position (mm)|radiopharmaceutical|relative time of tracer injection (sec)|tracer*|"
-     "injected volume (ml)|decay correction*|method of*|scatter fraction*|pet scanner type|reconstruction*|"
-     "number of iterations|number of subsets|filter*|listmode*|sinogram*|frame group number|time window number|"
-     "number of images in*|number of detector heads|number of projections|extent of rotation|program author|"
-     "program version|program date",
+     LR_INTERFILE_IDLE_KEYS
+     "|data format|image data type description|index nesting level|maximum pixel count|minimum pixel count|"
+     "originating system|imaging modality|type of data|study duration (sec)|image start time (sec)|"
+     "pause between frame groups (sec)|horizontal bed translation|end horizontal bed position (mm)|"
+     "radiopharmaceutical|relative time of tracer injection (sec)|tracer*|injected volume (ml)|decay correction*|"
+     "method of*|scatter fraction*|pet scanner type|reconstruction*|number of iterations|number of subsets|filter*|"
+     "listmode*|sinogram*|frame group number|time window number|number of images in*|number of detector heads|"
+     "number of projections|extent of rotation|program author|program version|program date",
      NULL, NULL},
 };
-const struct lr_known_keys lr_interfile_image_keys = {
-    .format = "Interfile images", .rows = known_keys, .count = sizeof(known_keys) / sizeof(known_keys[0])};
+const struct lr_known_keys lr_interfile_image_keys = {.format = "Interfile images", LR_KNOWN_ROWS(known_keys)};
 
 /* --- reading --- */
 
@@ -346,8 +341,7 @@ static lr_status write_image(const char *path, const lr_image *image, const lr_l
     (castor ? print_castor : lr_interfile_print_stir)(&header, lr_path_name(data_path), &image->grid);
     const struct lr_image_pair pair = {path, data_path, header.chars, {true, !castor, !castor}};
     const lr_status status = !header.failed ? lr_image_pair_write(&pair, image, log) : LR_FAILED;
-    free(header.chars);
-    free(data_path);
+    lr_free_all(header.chars, data_path);
     return status;
 }
 

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
-#include "io/files/c_locale.h"
+#include "io/files/number_type.h"
 #include "io/files/regular_file.h"
 #include "io/images/formats.h"
 
@@ -38,8 +38,7 @@ static const struct lr_known_key known_keys[] = {
      "CenterOfRotation|AnatomicalOrientation|Modality|SequenceID|ElementMin|ElementMax|ElementNBits|AcquisitionDate",
      NULL, NULL},
 };
-const struct lr_known_keys lr_metaimage_keys = {
-    .format = "MetaImage headers", .rows = known_keys, .count = sizeof(known_keys) / sizeof(known_keys[0])};
+const struct lr_known_keys lr_metaimage_keys = {.format = "MetaImage headers", LR_KNOWN_ROWS(known_keys)};
 
 /* Values of a header. */
 struct meta {
@@ -211,8 +210,7 @@ static lr_status read_image(const struct lr_image_request *request, lr_grid *gri
         lr_c_locale_leave(locale);
     }
     if (file != NULL) fclose(file);
-    free(text);
-    free(lines.lines);
+    lr_free_all(text, lines.lines);
     if (status != LR_OK) {
         free(meta.data_name);
         return status;
@@ -246,8 +244,7 @@ static lr_status read_image(const struct lr_image_request *request, lr_grid *gri
         *image = lr_voxels_read(&voxels, &layout, &discreet.log);
     }
     if (status == LR_OK && image != NULL && *image == NULL) status = LR_BAD_INPUT;
-    free(data_path);
-    free(meta.data_name);
+    lr_free_all(data_path, meta.data_name);
     return status;
 }
 
@@ -293,8 +290,7 @@ static lr_status write_image(const char *path, const lr_image *image, const lr_l
             (void)lr_voxels_write(&output, image, pair.reversed);
         status = lr_output_finish(&output);
     }
-    free(header.chars);
-    free(data_path);
+    lr_free_all(header.chars, data_path);
     return status;
 }
 

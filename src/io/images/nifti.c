@@ -57,8 +57,7 @@ static const struct lr_known_key known_keys[] = {
      "slice_code|slice_duration|toffset|cal_max|cal_min|glmax|glmin|descrip|aux_file|intent_name|extension",
      NULL, NULL},
 };
-const struct lr_known_keys lr_nifti_keys = {
-    .format = "NIfTI-1 headers", .rows = known_keys, .count = sizeof(known_keys) / sizeof(known_keys[0])};
+const struct lr_known_keys lr_nifti_keys = {.format = "NIfTI-1 headers", LR_KNOWN_ROWS(known_keys)};
 
 static void swap(void *numbers, int count, int bytes)
 {
@@ -456,8 +455,7 @@ static lr_status read_values(struct source *source, const lr_progress *progress,
     line.numbers = lr_alloc(count, sizeof(double), "a line of voxels", source->log);
     lr_status status = LR_FAILED;
     if (line.raw != NULL && line.numbers != NULL) status = read_lines(source, &line, progress, image);
-    free(line.raw);
-    free(line.numbers);
+    lr_free_all(line.raw, line.numbers);
     return status;
 }
 

@@ -3,8 +3,7 @@
  *
  * The header of NIfTI-1 images, byte for byte as files have it.
  * source: the NIfTI-1 data format, nifti1.h (https://nifti.nimh.nih.gov/nifti-1) */
-#ifndef LR_IO_NIFTI_HEADER_H
-#define LR_IO_NIFTI_HEADER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -56,5 +55,3 @@ struct nifti_header {
 };
 
 _Static_assert(sizeof(struct nifti_header) == 348, "the format's layout");
-
-#endif

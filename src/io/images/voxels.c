@@ -188,8 +188,7 @@ lr_image *lr_voxels_read(const struct lr_voxels *voxels, const struct lr_image_l
         if (raw != NULL && numbers != NULL) status = read_lines(voxels, layout, file, raw, numbers, image, log);
     }
     if (file != NULL) fclose(file);
-    free(raw);
-    free(numbers);
+    lr_free_all(raw, numbers);
     if (status != LR_OK) {
         lr_image_destroy(image);
         image = NULL;

@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * LOR data: the file formats of lr_lor_data_read and lr_lor_data_write, and sums of weights per LOR. */
-#ifndef LR_IO_LOR_DATA_H
-#define LR_IO_LOR_DATA_H
+#pragma once
 
 #include <lr/io.h>
 #include <lr/lors.h>
@@ -42,5 +41,3 @@ lr_status lr_lor_sums_add(struct lr_lor_sums *sums, int64_t lor, float weight, c
 lr_lor_data *lr_lor_sums_finish(struct lr_lor_sums *sums, const lr_log *log);
 
 void lr_lor_sums_destroy(struct lr_lor_sums *sums);
-
-#endif

@@ -177,8 +177,7 @@ static lr_status scan_hdf5(const char *path, const lr_lors *lors, const lr_lor_d
         const bool has_room = some.values != NULL && (!sparse || some.index != NULL);
         status = has_room ? read_pieces(&in, lors, sink->progress, sink, count, &some) : LR_FAILED;
     }
-    free(some.values);
-    free(some.index);
+    lr_free_all(some.values, some.index);
     lr_hdf5_input_close(&in);
     return status;
 }
@@ -335,9 +334,7 @@ lr_status lr_histo_images_scan(const char *path, const lr_histo_sink *sink, cons
     }
 
 end:
-    free(histo.views);
-    free(views);
-    free(values);
+    lr_free_all(histo.views, views, values);
     lr_hdf5_input_close(&in);
     return status;
 }

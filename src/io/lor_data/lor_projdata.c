@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/order.h"
 #include "base/path.h"
-#include "base/units.h"
+#include "base/vec.h"
 #include "io/files/regular_file.h"
 #include "io/images/formats.h"
 #include "io/lor_data/lor_data.h"
@@ -222,11 +222,7 @@ lr_lor_data *lr_lor_projdata_read(const char *path, const lr_lors *lors, const l
     }
 
 end:
-    free(reader.raw);
-    free(reader.line);
-    free(reader.pairs);
-    free(reader.found);
-    free(reader.list);
+    lr_free_all(reader.raw, reader.line, reader.pairs, reader.found, reader.list);
     lr_projdata_finish(&reader.projdata);
     free(reader.file.data_path);
     return data;
@@ -310,8 +306,7 @@ static lr_status write_sparse(struct writer *writer)
         status = lr_output_write(&writer->output, writer->plane, 4 * (size_t)writer->bins_per_plane);
     }
     writer->written = next;
-    free(places);
-    free(items);
+    lr_free_all(places, items);
     return status;
 }
 
@@ -354,9 +349,7 @@ lr_status lr_lor_projdata_write(const char *path, const lr_lors *lors, const lr_
     }
 
 end:
-    free(text);
-    free(data_path);
-    free(writer.plane);
+    lr_free_all(text, data_path, writer.plane);
     lr_projdata_finish(&writer.projdata);
     return status;
 }

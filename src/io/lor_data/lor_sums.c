@@ -117,7 +117,6 @@ lr_lor_data *lr_lor_sums_finish(struct lr_lor_sums *sums, const lr_log *log)
 void lr_lor_sums_destroy(struct lr_lor_sums *sums)
 {
     lr_lor_data_destroy(sums->sums);
-    free(sums->lors);
-    free(sums->weights);
+    lr_free_all(sums->lors, sums->weights);
     *sums = (struct lr_lor_sums){0};
 }

@@ -7,9 +7,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
-#include "base/units.h"
-#include "io/files/c_locale.h"
+#include "base/vec.h"
 #include "io/files/keyed_text.h"
+#include "io/files/number_type.h"
 #include "io/files/regular_file.h"
 #include "io/scanners/crystal_map.h"
 #include "io/scanners/scanner_formats.h"
@@ -282,7 +282,7 @@ static lr_status find_rings(struct draft *draft)
     const char *type = lr_interfile_text(file, "scanner type", 0);
     type = type != NULL ? type : lr_interfile_text(file, "originating system", 0);
     LR_TRY(lr_interfile_integer(file, "number of rings", 0, &wanted[1]));
-    (void)lr_stir_scanner_known(type != NULL ? type : "", wanted);
+    lr_stir_scanner_known(type != NULL ? type : "", wanted);
     LR_TRY(lr_interfile_integer(file, "number of detectors per ring", 0, &wanted[0]));
     LR_TRY(lr_interfile_integer(file, "number of rings", 0, &wanted[1]));
     LR_TRY(lr_interfile_number(file, "view offset (degrees)", 0, &draft->projdata->view_offset_deg));

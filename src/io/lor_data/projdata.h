@@ -3,8 +3,7 @@
  *
  * STIR's projection data (.hs + .s) without arc correction and time of flight: the crystal pairs of each bin.
  * Formulas and sources: docs/formats/lor-data.md. */
-#ifndef LR_IO_PROJDATA_H
-#define LR_IO_PROJDATA_H
+#pragma once
 
 #include "io/files/number_type.h"
 #include "io/lor_data/sinogram.h"
@@ -74,5 +73,3 @@ bool lr_projdata_bin_of(const struct lr_projdata *projdata, const int32_t (*plac
 /* Place around the ring and ring number of each crystal: [num_crystals][2], owned by the caller; NULL if memory runs
  * out. */
 int32_t (*lr_projdata_places(const struct lr_projdata *projdata, const lr_scanner *scanner, const lr_log *log))[2];
-
-#endif

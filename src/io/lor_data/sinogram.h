@@ -8,8 +8,7 @@
  * increasing angle. Place 0 is at 90 degrees in LORaster's frame plus a view offset. Rings count against LORaster's z.
  * STIR's x, y and z all point opposite to LORaster's: x = R sin(psi), y = -R cos(psi), z = ring * pitch with psi = 360
  * place / places + offset. */
-#ifndef LR_IO_SINOGRAM_H
-#define LR_IO_SINOGRAM_H
+#pragma once
 
 #include <lr/lors.h>
 #include <math.h>
@@ -88,5 +87,3 @@ static inline void lr_sinogram_crystals(const struct lr_sinogram_rings *rings, c
     crystals[0] = rings->crystals[(int64_t)ring[0] * rings->around + places[0]];
     crystals[1] = rings->crystals[(int64_t)ring[1] * rings->around + places[1]];
 }
-
-#endif

@@ -130,8 +130,7 @@ static bool put_starts(struct csr *csr)
         done = done && h5->series_append(&series, csr->wide ? (void *)numbers : (void *)narrow, num);
     }
     if (was_opened) done = h5->series_close(&series) && done;
-    free(numbers);
-    free(narrow);
+    lr_free_all(numbers, narrow);
     return done && start == store->totals.elements;
 }
 
@@ -264,11 +263,7 @@ static void close_file(void *self)
 {
     struct csr_source *csr = self;
     lr_hdf5_input_close(&csr->in);
-    free(csr->voxels);
-    free(csr->lors);
-    free(csr->pairs);
-    free(csr->points_mm);
-    free(csr);
+    lr_free_all(csr->voxels, csr->lors, csr->pairs, csr->points_mm, csr);
 }
 
 /* Reads a list of rows, LORs or pairs. *list: NULL if the file lacks it. width: numbers per entry. A list that would
@@ -389,14 +384,9 @@ lr_status lr_matrix_hdf5_open(struct lr_matrix_source *source)
         free(csr);
         return opened;
     }
-    const lr_status found = open_matrix(csr, &source->info);
-    if (found != LR_OK) {
-        close_file(csr);
-        return found;
-    }
     source->self = csr;
     source->read = read_numbers;
     source->check_scanner = check_scanner;
     source->close = close_file;
-    return LR_OK;
+    return open_matrix(csr, &source->info);
 }

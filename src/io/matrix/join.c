@@ -6,7 +6,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/order.h"
-#include "base/sized.h"
 #include "io/checkpoints/key.h"
 #include "io/matrix/writer.h"
 
@@ -337,9 +336,6 @@ lr_status lr_matrix_join_sized(size_t given_bytes, const lr_matrix_join_params *
     lr_lors_destroy(join.lors);
     lr_scanner_destroy(join.scanner);
     lr_matrix_file_close(join.first);
-    free(join.pieces);
-    free(join.numbers);
-    free(join.pairs);
-    free(join.points_mm);
+    lr_free_all(join.pieces, join.numbers, join.pairs, join.points_mm);
     return status;
 }

@@ -446,15 +446,9 @@ lr_status lr_matrix_npz_open(struct lr_matrix_source *source)
                         lr_open_failure(source->path, error, text));
     }
     npz->file_bytes = (int64_t)lseek(npz->file, 0, SEEK_END);
-
-    lr_status status = read_directory(npz);
-    if (status == LR_OK) status = read_info(npz, &source->info);
-    if (status != LR_OK) {
-        close_file(npz);
-        return status;
-    }
     source->self = npz;
     source->read = read_numbers;
     source->close = close_file;
-    return LR_OK;
+    LR_TRY(read_directory(npz));
+    return read_info(npz, &source->info);
 }

@@ -48,8 +48,8 @@ lr_matrix_file *lr_matrix_file_open(const char *path, const lr_log *log)
     }
     if (status == LR_OK) status = is_zip ? lr_matrix_npz_open(&file->source) : lr_matrix_hdf5_open(&file->source);
     if (status != LR_OK) {
-        free(file->path);
-        free(file);
+        if (file->source.self != NULL) file->source.close(file->source.self);
+        lr_free_all(file->path, file);
         return NULL;
     }
     return file;
@@ -64,8 +64,7 @@ void lr_matrix_file_close(lr_matrix_file *file)
 {
     if (file != NULL) {
         file->source.close(file->source.self);
-        free(file->path);
-        free(file);
+        lr_free_all(file->path, file);
     }
 }
 
@@ -105,8 +104,7 @@ lr_status lr_matrix_file_check_scanner(const lr_matrix_file *file, const lr_lors
         const int64_t before = k > 0 ? info->voxels[k - 1] : -1;
         if (info->voxels[k] <= before || info->voxels[k] >= num_voxels) {
             return lr_error(log, LR_BAD_INPUT,
-                            "%s says that its row %lld is voxel %lld, after %lld: they must ascend "
-                            "and stay below %lld",
+                            "%s says that its row %lld is voxel %lld, after %lld: they must ascend and stay below %lld",
                             file->path, (long long)k, (long long)info->voxels[k], (long long)before,
                             (long long)num_voxels);
         }
@@ -155,8 +153,7 @@ static lr_status read_row(struct reading *reading, int64_t row, const lr_row_sin
                         source->path, (long long)row, (long long)count, (long long)info->num_columns);
     }
     if (count > reading->capacity) {
-        free(reading->row_columns);
-        free(reading->row_values);
+        lr_free_all(reading->row_columns, reading->row_values);
         reading->row_columns = lr_alloc(count, sizeof(*reading->row_columns), "a matrix row", log);
         reading->row_values = lr_alloc(count, sizeof(*reading->row_values), "a matrix row", log);
         reading->capacity = reading->row_columns && reading->row_values ? count : 0;
@@ -213,10 +210,6 @@ lr_status lr_matrix_file_rows(lr_matrix_file *file, const lr_row_sink *sink, con
         if (status == LR_OK && row % 64 == 0)
             status = lr_progress_report(progress, "reading the matrix", (double)row, (double)num_rows);
     }
-    free(reading.starts);
-    free(reading.columns);
-    free(reading.values);
-    free(reading.row_columns);
-    free(reading.row_values);
+    lr_free_all(reading.starts, reading.columns, reading.values, reading.row_columns, reading.row_values);
     return status;
 }

@@ -45,9 +45,7 @@ static void release(struct stir *stir)
 {
     for (int k = 0; k < NUM_FILES; k++) free(stir->names[k]);
     lr_projdata_finish(&stir->projdata);
-    free(stir->places);
-    free(stir->record);
-    free(stir);
+    lr_free_all(stir->places, stir->record, stir);
 }
 
 static void abandon(void *self)
@@ -119,7 +117,7 @@ static lr_status prepare(struct stir *stir)
     return LR_OK;
 }
 
-void *lr_matrix_stir_create(const lr_matrix_writer_params *params)
+static void *create(const lr_matrix_writer_params *params)
 {
     struct stir *stir = lr_alloc(1, sizeof(*stir), "a matrix writer", params->log);
     if (stir == NULL) return NULL;
@@ -185,4 +183,4 @@ static lr_status finish(void *self)
     return status;
 }
 
-const struct lr_matrix_fns lr_matrix_stir_fns = {take, finish, abandon};
+const struct lr_matrix_fns lr_matrix_stir_fns = {create, take, finish, abandon};

@@ -245,10 +245,9 @@ struct appending {
 
 /* Checks that the columns of a row ascend, also from one piece to the next, and that values are finite. Adds up values
  * in the order in which add_up does. */
-static void check_pieces(void *user, int64_t begin, int64_t end, int worker)
+static void check_pieces(void *user, int64_t begin, int64_t end)
 {
     const struct appending *appending = user;
-    (void)worker;
     for (struct row_piece *piece = appending->pieces + begin; piece < appending->pieces + end; piece++) {
         const struct lr_packed_element *from = appending->block->elements + piece->from;
         const bool goes_on = piece > appending->pieces && piece[-1].row == piece->row;
@@ -268,11 +267,10 @@ static void check_pieces(void *user, int64_t begin, int64_t end, int worker)
 }
 
 /* Copies pieces into the memory of the current block of the file. */
-static void copy_pieces(void *user, int64_t begin, int64_t end, int worker)
+static void copy_pieces(void *user, int64_t begin, int64_t end)
 {
     const struct appending *appending = user;
     struct lr_matrix_store *store = appending->store;
-    (void)worker;
     for (const struct row_piece *piece = appending->pieces + begin; piece < appending->pieces + end; piece++) {
         const int64_t at = (appending->before + piece->from) % BLOCK;
         const struct lr_packed_element *from = appending->block->elements + piece->from;
@@ -339,11 +337,7 @@ void lr_matrix_store_leave(struct lr_matrix_store *store)
     lr_output_leave(&store->output);
     if (store->rows_file >= 0) close(store->rows_file);
     store->rows_file = -1;
-    free(store->part_path);
-    free(store->rows_path);
-    free(store->columns);
-    free(store->values);
-    free(store->counts);
+    lr_free_all(store->part_path, store->rows_path, store->columns, store->values, store->counts);
     store->part_path = store->rows_path = NULL;
     store->columns = NULL;
     store->values = NULL;

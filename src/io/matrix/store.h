@@ -13,8 +13,7 @@
  * TARGET.part begins with lr_store_head_bytes bytes, the last 16 of which identify the file. Blocks follow. A block
  * holds the column numbers of lr_store_block_elements elements (int32, or int64 if `wide`), then the values of these
  * elements (float32), in the machine's byte order. The last block need not be full. */
-#ifndef LR_IO_MATRIX_STORE_H
-#define LR_IO_MATRIX_STORE_H
+#pragma once
 
 #include "io/files/output.h"
 #include "model/lors/rows.h"
@@ -106,5 +105,3 @@ struct lr_matrix_counts {
 };
 /* Reads at most `room` numbers; *num = 0 at the end. */
 lr_status lr_matrix_counts_read(struct lr_matrix_counts *counts, int64_t room, int64_t *numbers, int64_t *num);
-
-#endif

@@ -4,7 +4,7 @@
  * Matrix rows as text: Matrix Market coordinates (math.nist.gov/MatrixMarket/formats.html), and tab-separated lines. */
 #include "base/log.h"
 #include "base/mem.h"
-#include "io/files/c_locale.h"
+#include "io/files/number_type.h"
 #include "io/files/output.h"
 #include "io/matrix/writer.h"
 
@@ -104,9 +104,7 @@ lr_status lr_matrix_mtx_write(const struct lr_matrix_content *content)
         else
             lr_output_abandon(&mtx.output);
     }
-    free(mtx.numbers);
-    free(mtx.columns);
-    free(mtx.values);
+    lr_free_all(mtx.numbers, mtx.columns, mtx.values);
     return status;
 }
 
@@ -119,7 +117,7 @@ struct tsv {
 
 static const char header[] = "row\tx_mm\ty_mm\tz_mm\tmodule_i\tp\tq\tmodule_j\tr\ts\tprobability\n";
 
-void *lr_matrix_tsv_create(const lr_matrix_writer_params *params)
+static void *create(const lr_matrix_writer_params *params)
 {
     struct tsv *tsv = lr_alloc(1, sizeof(*tsv), "a matrix writer", params->log);
     if (tsv == NULL) return NULL;
@@ -179,4 +177,4 @@ static void abandon(void *self)
     free(tsv);
 }
 
-const struct lr_matrix_fns lr_matrix_tsv_fns = {take, finish, abandon};
+const struct lr_matrix_fns lr_matrix_tsv_fns = {create, take, finish, abandon};

@@ -9,9 +9,8 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/sized.h"
 #include "io/checkpoints/key.h"
-#include "io/files/c_locale.h"
+#include "io/files/number_type.h"
 #include "model/lors/selection.h"
 #include "plugin/plugin.h"
 
@@ -297,11 +296,7 @@ static lr_status copy_params(lr_matrix_writer *writer, const lr_matrix_writer_pa
 
 static void release(lr_matrix_writer *writer)
 {
-    free(writer->points_mm);
-    free(writer->share);
-    free(writer->kept);
-    free(writer->kept_values);
-    free(writer);
+    lr_free_all(writer->points_mm, writer->share, writer->kept, writer->kept_values, writer);
 }
 
 static lr_status check_npz(lr_matrix_writer *writer, int64_t elements)
@@ -321,7 +316,7 @@ lr_matrix_writer *lr_matrix_writer_create_within(const lr_matrix_writer_params *
     const bool stir = params->format == LR_MATRIX_STIR;
     if (done && (stir || params->format == LR_MATRIX_TSV)) {
         writer->fns = stir ? &lr_matrix_stir_fns : &lr_matrix_tsv_fns;
-        writer->stream = stir ? lr_matrix_stir_create(&writer->params) : lr_matrix_tsv_create(&writer->params);
+        writer->stream = writer->fns->create(&writer->params);
         done = writer->stream != NULL;
     } else if (done) {
         done = check_npz(writer, (int64_t)(SURE_SHARE * fmin(params->expected_elements, 1e18))) == LR_OK;
@@ -422,8 +417,7 @@ static lr_status take(void *user, const lr_row *row)
     if (writer->stream != NULL) {
         lr_matrix_written *written = &writer->written;
         if (row->count > writer->capacity) {
-            free(writer->kept);
-            free(writer->kept_values);
+            lr_free_all(writer->kept, writer->kept_values);
             writer->kept = lr_alloc(2 * row->count, sizeof(*writer->kept), "a matrix row", params->log);
             writer->kept_values = lr_alloc(2 * row->count, sizeof(*writer->kept_values), "a matrix row", params->log);
             writer->capacity = writer->kept != NULL && writer->kept_values != NULL ? 2 * row->count : 0;

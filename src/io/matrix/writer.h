@@ -2,29 +2,25 @@
  * Copyright The LORaster authors
  *
  * The matrix formats of lr_matrix_writer and lr_matrix_file. */
-#ifndef LR_IO_MATRIX_WRITER_H
-#define LR_IO_MATRIX_WRITER_H
+#pragma once
 
 #include "io/matrix/store.h"
 
 #include <lr/io.h>
 
-/* Functions of a format that is written row by row. `take` gets rows that lr_matrix_writer has checked: rows ascend and
+/* Functions of a format that is written row by row. `create` gets parameters that lr_matrix_writer has checked, with
+ * begin and end set also for points; the data to which they point stay until `self` is freed. `create` returns `self`,
+ * or NULL, logged, on failure. `take` gets rows that lr_matrix_writer has checked: rows ascend and
  * were announced, columns ascend and are in range. finish and abandon free `self`. */
 struct lr_matrix_fns {
+    void *(*create)(const lr_matrix_writer_params *params);
     lr_status (*take)(void *self, const lr_row *row);
     lr_status (*finish)(void *self);
     void (*abandon)(void *self);
 };
 
-/* Begins tab-separated text. lr_matrix_writer has checked params, and has set begin and end also for points. The data
- * to which params point stay until `self` is freed. Returns `self`, or NULL, logged, on failure. */
-void *lr_matrix_tsv_create(const lr_matrix_writer_params *params);
-extern const struct lr_matrix_fns lr_matrix_tsv_fns;
-
-/* Begins STIR's files, and checks their names and limits. Returns `self`, or NULL, logged, on failure. */
-void *lr_matrix_stir_create(const lr_matrix_writer_params *params);
-extern const struct lr_matrix_fns lr_matrix_stir_fns;
+/* Tab-separated text, and STIR's files. */
+extern const struct lr_matrix_fns lr_matrix_tsv_fns, lr_matrix_stir_fns;
 
 /* All rows of a matrix. HDF5, npz and Matrix Market files are made from them. */
 struct lr_matrix_content {
@@ -76,8 +72,7 @@ struct lr_matrix_source {
     void (*close)(void *self);
 };
 
-/* Each function sets all fields but path and log, which the caller has set. On failure nothing is open. */
+/* Each function sets all fields but path and log, which the caller has set. After a failure, the caller calls
+ * `close` if `self` is set. */
 lr_status lr_matrix_hdf5_open(struct lr_matrix_source *source);
 lr_status lr_matrix_npz_open(struct lr_matrix_source *source);
-
-#endif

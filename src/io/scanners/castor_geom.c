@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
-#include "base/units.h"
+#include "base/vec.h"
 #include "io/files/keyed_text.h"
 #include "io/files/output.h"
 #include "io/scanners/castor_order.h"
@@ -31,10 +31,8 @@ static const struct lr_known_key known_keys[] = {
      NULL, NULL},
     {LR_KEY_IDLE, LR_CASTOR_IDLE_KEYS, NULL, NULL},
 };
-const struct lr_known_keys lr_geom_keys = {.format = "CASToR's .geom files",
-                                           .rows = known_keys,
-                                           .count = sizeof(known_keys) / sizeof(known_keys[0]),
-                                           .finds_parts = true};
+const struct lr_known_keys lr_geom_keys = {
+    .format = "CASToR's .geom files", LR_KNOWN_ROWS(known_keys), .finds_parts = true};
 
 enum { MAX_SHIFTS = 4096 };
 
@@ -245,8 +243,7 @@ lr_scanner *lr_geom_read(const char *path, const lr_log *log)
 done:
     free(crystal_of);
     lr_keyed_text_finish(&draft->text);
-    free(draft->list.items);
-    free(draft);
+    lr_free_all(draft->list.items, draft);
     return scanner;
 }
 

@@ -99,10 +99,8 @@ static const struct lr_known_key known_keys[] = {
     {LR_KEY_IDLE, "scanner radius", NULL, NULL},
     {LR_KEY_IDLE, LR_CASTOR_IDLE_KEYS, NULL, NULL},
 };
-const struct lr_known_keys lr_hscan_keys = {.format = "CASToR's .hscan files",
-                                            .rows = known_keys,
-                                            .count = sizeof(known_keys) / sizeof(known_keys[0]),
-                                            .finds_parts = true};
+const struct lr_known_keys lr_hscan_keys = {
+    .format = "CASToR's .hscan files", LR_KNOWN_ROWS(known_keys), .finds_parts = true};
 
 enum { MAX_LAYERS = LR_MAX_LAYERS, ROW_BYTES = 24 };
 
@@ -216,8 +214,7 @@ static lr_status read_table(struct draft *draft)
         crystal->layer = layer;
     }
     if (status == LR_OK) draft->off = orient_crystals(draft->crystals, draft->num_crystals, path, log);
-    free(bytes);
-    free(path);
+    lr_free_all(bytes, path);
     return status;
 }
 
@@ -309,8 +306,7 @@ lr_scanner *lr_hscan_read(const char *path, const lr_log *log)
 done:
     free(crystal_of);
     lr_keyed_text_finish(&draft.text);
-    free(draft.crystals);
-    free(header);
+    lr_free_all(draft.crystals, header);
     return scanner;
 }
 
@@ -474,7 +470,7 @@ lr_status lr_castor_file_match(const char *path, const lr_scanner *scanner, int 
     int lost = 0, first = -1;
     for (int k = 0; k < *count; k++) {
         const double *place_mm = places_mm[k];
-        const bool finite = isfinite(place_mm[0]) && isfinite(place_mm[1]) && isfinite(place_mm[2]);
+        const bool finite = vec_is_finite(place_mm);
         (*order)[k] = finite ? lr_centre_index_find(&index, place_mm, reach_mm) : -1;
         first = (*order)[k] < 0 && lost == 0 ? k : first;
         lost += (*order)[k] < 0;
@@ -497,9 +493,7 @@ done:
         free(*order);
         *order = NULL;
     }
-    free(places_mm);
-    free(order_of_listed);
-    free(bytes);
+    lr_free_all(places_mm, order_of_listed, bytes);
     lr_scanner_destroy(listed);
     return status;
 }

@@ -82,8 +82,7 @@ lr_status lr_castor_order_keep(lr_scanner *scanner, int *order, const lr_log *lo
         scanner->castor_order = order;
         order = NULL;
     }
-    free(usual);
-    free(order);
+    lr_free_all(usual, order);
     return status;
 }
 

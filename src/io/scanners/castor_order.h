@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * CASToR's scanner files: the order of their crystals, and lists of layers. */
-#ifndef LR_IO_SCANNERS_CASTOR_ORDER_H
-#define LR_IO_SCANNERS_CASTOR_ORDER_H
+#pragma once
 
 #include "io/files/keyed_text.h"
 #include "io/files/output.h"
@@ -59,5 +58,3 @@ void lr_castor_put_number(const struct lr_castor_header *header, const char *key
  * text in any case. */
 lr_status lr_castor_text_read(struct lr_keyed_text *text, const char *path, const char *what,
                               const struct lr_known_keys *keys, const lr_log *log);
-
-#endif

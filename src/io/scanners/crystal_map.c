@@ -9,7 +9,6 @@
 #include "io/files/regular_file.h"
 #include "io/scanners/scanner_formats.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,8 +129,7 @@ lr_status lr_crystal_map_lines(const char *path, int64_t most, const struct lr_c
         line.columns = lr_crystal_map_numbers(text, line.numbers);
         status = sink->take(sink->user, &line);
     }
-    if (status == LR_OK && ferror(file))
-        status = lr_error(log, LR_BAD_INPUT, "%s: cannot be read: %s", path, strerror(errno));
+    if (status == LR_OK) status = lr_file_check_read(file, path, log);
     fclose(file);
     return status;
 }
@@ -256,15 +254,13 @@ lr_status lr_crystal_map_read(const char *path, const lr_scanner *scanner, struc
     map->count = draft.count;
 done:
     lr_centre_index_finish(&draft.index);
-    free(draft.claimed);
-    free(draft.entries);
+    lr_free_all(draft.claimed, draft.entries);
     return status;
 }
 
 void lr_crystal_map_finish(struct lr_crystal_map *map)
 {
-    free(map->keys);
-    free(map->crystals);
+    lr_free_all(map->keys, map->crystals);
     *map = (struct lr_crystal_map){0};
 }
 

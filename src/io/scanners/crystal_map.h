@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Finds crystals by the numbers of another program (STIR's crystal maps) or by their centres. */
-#ifndef LR_IO_SCANNERS_CRYSTAL_MAP_H
-#define LR_IO_SCANNERS_CRYSTAL_MAP_H
+#pragma once
 
 #include "model/scanner/point_hash.h"
 
@@ -73,5 +72,3 @@ int lr_centre_index_find(const struct lr_centre_index *index, const double posit
 
 /* Returns the distance to the nearest of all centres. Linear time; for messages only. */
 double lr_centre_index_distance(const struct lr_centre_index *index, const double position_mm[3]);
-
-#endif

@@ -6,13 +6,12 @@
 #include "base/mem.h"
 #include "io/events/event_stream.h"
 #include "io/events/petsird.h"
-#include "io/files/c_locale.h"
 #include "io/files/npy.h"
+#include "io/files/number_type.h"
 #include "io/files/regular_file.h"
 #include "io/files/yaml.h"
 #include "io/scanners/scanner_formats.h"
 
-#include <errno.h>
 #include <float.h>
 #include <lr/direct.h>
 #include <lr/io.h>
@@ -38,8 +37,7 @@ struct reader {
 static lr_status wrong_count(const struct reader *reader, int64_t count)
 {
     return lr_error(reader->log, LR_BAD_INPUT,
-                    "%s: holds %lld numbers where %s has %d crystals: give one for each, in the "
-                    "order of the scanner's",
+                    "%s: holds %lld numbers where %s has %d crystals: give one for each, in the order of the scanner's",
                     reader->path, (long long)count, reader->scanner->name, reader->scanner->num_crystals);
 }
 
@@ -56,13 +54,6 @@ static lr_status keep(struct reader *reader, double value)
     if (reader->count < reader->scanner->num_crystals) reader->values[reader->count] = (float)value;
     reader->count++;
     return LR_OK;
-}
-
-static lr_status truncated(const struct reader *reader)
-{
-    if (ferror(reader->file))
-        return lr_error(reader->log, LR_BAD_INPUT, "%s: cannot be read: %s", reader->path, strerror(errno));
-    return lr_error(reader->log, LR_BAD_INPUT, "%s: is truncated: copy it again", reader->path);
 }
 
 /* --- the file --- */
@@ -87,7 +78,7 @@ static lr_status read_file(struct reader *reader, bool is_array)
         for (int k = 0; k < reader->scanner->num_crystals; k++) {
             double value;
             if (fread(raw, 1, (size_t)header.type.bytes, reader->file) != (size_t)header.type.bytes)
-                return truncated(reader);
+                return lr_file_truncated(reader->file, reader->path, reader->log);
             lr_numbers_convert(&header.type, raw, 1, &value);
             LR_TRY(keep(reader, value));
         }
@@ -120,7 +111,7 @@ static lr_status read_file(struct reader *reader, bool is_array)
         }
         reader->line += character == '\n';
     } while (character != EOF);
-    if (ferror(reader->file)) return truncated(reader);
+    LR_TRY(lr_file_check_read(reader->file, reader->path, reader->log));
     return reader->count == reader->scanner->num_crystals ? LR_OK : wrong_count(reader, reader->count);
 }
 

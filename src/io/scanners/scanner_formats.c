@@ -7,8 +7,8 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "io/events/petsird.h"
-#include "io/files/c_locale.h"
 #include "io/files/keyed_text.h"
+#include "io/files/number_type.h"
 #include "io/files/regular_file.h"
 #include "io/files/yaml.h"
 

@@ -3,8 +3,7 @@
  *
  * Files that describe scanners. Each format has one row in the table of scanner_formats.c. A new format adds its reader
  * and writer below, and its row to the table. */
-#ifndef LR_IO_SCANNERS_SCANNER_FORMATS_H
-#define LR_IO_SCANNERS_SCANNER_FORMATS_H
+#pragma once
 
 #include "io/files/hdf5_file.h"
 #include "io/files/keyed_text.h"
@@ -59,9 +58,9 @@ bool lr_stir_header_recognises(const struct lr_file_head *head);
 lr_scanner *lr_stir_header_read(const char *path, const lr_log *log);
 
 /* Looks up a scanner by its name in STIR. wanted: receives the number of places around a ring and the number of rings.
- * If several scanners have the name, a scanner with wanted[1] rings is preferred. Returns false, with wanted unchanged,
- * if STIR knows no such scanner. */
-bool lr_stir_scanner_known(const char *name, int64_t wanted[2]);
+ * If several scanners have the name, a scanner with wanted[1] rings is preferred. `wanted` is unchanged if STIR knows no
+ * such scanner. */
+void lr_stir_scanner_known(const char *name, int64_t wanted[2]);
 
 /* A bucket of STIR's "BlocksOnCylindrical". A bucket is flat, and its normal passes through its middle. */
 struct lr_stir_bucket {
@@ -150,5 +149,3 @@ lr_status lr_listed_crystals_check(double count, const char *path, const lr_log 
 /* Like lr_scanner_from_crystals, but without logging a failure, for a list that may be read in another way. Warnings go
  * to the list's log. */
 lr_scanner *lr_listed_crystals_try(const lr_crystal_list *list, int *crystal_of);
-
-#endif

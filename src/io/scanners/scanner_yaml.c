@@ -65,8 +65,7 @@ static lr_status lr_yaml_crystals_read(const struct lr_yaml *yaml, const struct 
 
 static void lr_yaml_crystals_finish(struct lr_yaml_crystals *crystals)
 {
-    free(crystals->blocks[0]);
-    free(crystals->blocks[1]);
+    lr_free_all(crystals->blocks[0], crystals->blocks[1]);
     *crystals = (struct lr_yaml_crystals){0};
 }
 
@@ -561,9 +560,7 @@ static void finish(struct draft *draft, struct lr_yaml *yaml)
 {
     lr_yaml_crystals_finish(&draft->panel);
     lr_yaml_layers_finish(&draft->layers);
-    free(draft->list);
-    free(draft->name);
-    free(draft->text.chars);
+    lr_free_all(draft->list, draft->name, draft->text.chars);
     lr_yaml_destroy(yaml);
 }
 

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
-#include "base/units.h"
+#include "base/vec.h"
 #include "io/files/keyed_text.h"
 #include "io/files/regular_file.h"
 #include "io/scanners/crystal_map.h"
@@ -62,31 +62,20 @@ static const struct lr_known_key data_keys[] = {
      "images are where the scanner is: move them along z by it"},
     {LR_KEY_WARNED, "start vertical bed position (mm)", "0",
      "images are where the scanner is: move them along y by it"},
-    {LR_KEY_WARNED, "patient orientation", "head_in|unknown",
-     "the axes of images are those of a patient who lies head first on the back: turn the image if "
-     "they are to be the patient's own"},
-    {LR_KEY_WARNED, "patient rotation", "supine|unknown",
-     "the axes of images are those of a patient who lies head first on the back: turn the image if "
-     "they are to be the patient's own"},
+    {LR_KEY_WARNED, "patient orientation", "head_in|unknown", LR_PATIENT_AXES},
+    {LR_KEY_WARNED, "patient rotation", "supine|unknown", LR_PATIENT_AXES},
     {LR_KEY_IDLE,
-     "version of keys|sms-mi version number|study date*|study time*|patient name|patient id|process status|"
-     "data format|data description|data set*|scan data type description|image data type description|"
-     "index nesting level|isotope name|isotope gamma halflife (sec)|isotope branching factor|number of radionuclides|"
-     "radionuclide name|radionuclide halflife (sec)|radionuclide branching factor|image relative start time (sec)|"
-     "image duration (sec)|number of energy windows|energy window lower level*|energy window upper level*|"
-     "energy window pair|maximum pixel count|minimum pixel count|comment|tof mashing factor|scaling factor (mm/pixel)",
+     LR_INTERFILE_IDLE_KEYS
+     "|version of keys|process status|data format|image data type description|index nesting level|maximum pixel count|"
+     "minimum pixel count|tof mashing factor|scaling factor (mm/pixel)",
      NULL, NULL},
 };
 
-const struct lr_known_keys lr_stir_scanner_keys = {.format = "STIR's headers of scanners",
-                                                   .rows = scanner_keys,
-                                                   .count = sizeof(scanner_keys) / sizeof(scanner_keys[0]),
-                                                   .beside = &lr_stir_data_keys};
+const struct lr_known_keys lr_stir_scanner_keys = {
+    .format = "STIR's headers of scanners", LR_KNOWN_ROWS(scanner_keys), .beside = &lr_stir_data_keys};
 
-const struct lr_known_keys lr_stir_data_keys = {.format = "STIR's headers of projection data",
-                                                .rows = data_keys,
-                                                .count = sizeof(data_keys) / sizeof(data_keys[0]),
-                                                .beside = &lr_stir_scanner_keys};
+const struct lr_known_keys lr_stir_data_keys = {
+    .format = "STIR's headers of projection data", LR_KNOWN_ROWS(data_keys), .beside = &lr_stir_scanner_keys};
 
 static const double usual_depth_mm = 20;
 static const struct lr_keyed_dialect dialect = {":=", ';', "a STIR header", true};
@@ -194,14 +183,12 @@ static const struct known_scanner *find_known(const char *name, double rings)
     return found;
 }
 
-bool lr_stir_scanner_known(const char *name, int64_t wanted[2])
+void lr_stir_scanner_known(const char *name, int64_t wanted[2])
 {
     const struct known_scanner *known = find_known(name, (double)wanted[1]);
-    if (known != NULL) {
-        wanted[0] = (int64_t)known->places;
-        wanted[1] = (int64_t)known->rings;
-    }
-    return known != NULL;
+    if (known == NULL) return;
+    wanted[0] = (int64_t)known->places;
+    wanted[1] = (int64_t)known->rings;
 }
 
 static lr_status read_numbers(struct draft *draft)

@@ -6,7 +6,9 @@
 
 #include "base/clean_text.h"
 #include "base/log.h"
-#include "io/files/c_locale.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "io/files/number_type.h"
 #include "io/files/yaml.h"
 
 #include <limits.h>
@@ -33,11 +35,7 @@ static const char *const showings[] = {"hidden", "shown", NULL};
 
 void lr_view_session_finish(struct lr_view_session *session)
 {
-    free(session->scanner);
-    free(session->image);
-    free(session->mu);
-    free(session->second);
-    free(session->data);
+    lr_free_all(session->scanner, session->image, session->mu, session->second, session->data);
     *session = (struct lr_view_session){0};
 }
 
@@ -69,13 +67,6 @@ static lr_status check_text(const char *what, const char *text, const lr_log *lo
     return LR_OK;
 }
 
-static bool all_finite(const double *values, int count)
-{
-    for (int k = 0; k < count; k++)
-        if (!isfinite(values[k])) return false;
-    return true;
-}
-
 static lr_status check(const struct lr_view_session *session, const lr_log *log)
 {
     LR_TRY(check_text("scanner", session->scanner, log));
@@ -84,8 +75,8 @@ static lr_status check(const struct lr_view_session *session, const lr_log *log)
     LR_TRY(check_text("second image", session->second, log));
     LR_TRY(check_text("data", session->data, log));
     if (session->grid.size[0] > 0) LR_TRY(lr_grid_check(&session->grid, log));
-    bool good = all_finite(session->eye_mm, 3) && all_finite(session->target_mm, 3) && all_finite(session->up, 3) &&
-                all_finite(session->slices_mm, 3) && all_finite(session->point_mm, 3) && session->view_angle_deg >= 0 &&
+    bool good = vec_is_finite(session->eye_mm) && vec_is_finite(session->target_mm) && vec_is_finite(session->up) &&
+                vec_is_finite(session->slices_mm) && vec_is_finite(session->point_mm) && session->view_angle_deg >= 0 &&
                 session->view_angle_deg < 180 && session->primary >= 0 && session->rays >= 0 && session->samples >= 0 &&
                 session->mu_steps >= 0 && isfinite(session->tof_mm) && session->recon_subsets >= 0 &&
                 session->opacity >= 0 && session->opacity <= 1;
@@ -299,9 +290,7 @@ static lr_status read_voxel(const struct lr_yaml *yaml, const struct lr_yaml_ent
     if (status == LR_OK) status = take_word(yaml, &fields[2], matrix_modes, &mode);
     if (status == LR_OK) status = take_word(yaml, &fields[6], absorptions, &without);
     if (status == LR_OK) status = take_word(yaml, &fields[7], backends, &session->backend);
-    free(matrix);
-    free(absorption);
-    free(backend);
+    lr_free_all(matrix, absorption, backend);
     session->has_voxel = true;
     session->all_primaries = primary_at == NULL;
     session->matrix_mode = (lr_mode)mode;

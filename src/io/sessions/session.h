@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Sessions: small YAML files from which the viewer restores its state (docs/formats/sessions.md). */
-#ifndef LR_IO_VIEW_SESSION_H
-#define LR_IO_VIEW_SESSION_H
+#pragma once
 
 #include <lr/grid.h>
 #include <lr/operator.h>
@@ -86,5 +85,3 @@ lr_status lr_view_session_read(const char *path, struct lr_view_session *session
 /* Writes a file. All numbers are read back exactly. errors: LR_USAGE for a session that could not be read back;
  * LR_FAILED if writing fails. */
 lr_status lr_view_session_write(const char *path, const struct lr_view_session *session, const lr_log *log);
-
-#endif

@@ -71,9 +71,7 @@ static lr_status upload(const struct lr_listmode_compute *compute, const struct 
             status = gl_buffer_upload(segment->kinds, (first - begin) * bytes, count * bytes, kinds);
         }
     }
-    free(piece);
-    free(ends);
-    free(kinds);
+    lr_free_all(piece, ends, kinds);
     return status;
 }
 
@@ -100,14 +98,14 @@ lr_status lr_listmode_device_events_init(struct lr_listmode_compute *compute, in
         ends[k][3] = is_exact ? lr_scanner_module_of(scanner, (int)k) : 0;
     }
     if (ends != NULL)
-        device->crystals = lr_data_buffer(compute->ctx, "ends of lines", num_crystals * (int64_t)sizeof(*ends), ends);
+        device->crystals = gl_data_buffer(compute->ctx, "ends of lines", num_crystals * (int64_t)sizeof(*ends), ends);
     free(ends);
 
     const int64_t num_kinds = events->kind_of != NULL && !events->are_lines ? num_crystals : 0;
     int32_t *kinds = lr_alloc(num_kinds > 0 ? num_kinds : 1, sizeof(*kinds), "kinds of crystals", log);
     for (int64_t k = 0; kinds != NULL && k < num_kinds; k++) kinds[k] = events->kind_of[k];
     if (kinds != NULL)
-        device->kinds = lr_data_buffer(compute->ctx, "kinds of crystals", num_kinds * (int64_t)sizeof(*kinds), kinds);
+        device->kinds = gl_data_buffer(compute->ctx, "kinds of crystals", num_kinds * (int64_t)sizeof(*kinds), kinds);
     free(kinds);
 
     /* The table has first the resolutions of all pairs of kinds, and then the widths of their bins. */
@@ -118,7 +116,7 @@ lr_status lr_listmode_device_events_init(struct lr_listmode_compute *compute, in
         both[num_pairs + k] = events->bin_mm != NULL ? events->bin_mm[k] : 0.0;
     }
     if (both != NULL)
-        device->sigmas = lr_data_buffer(compute->ctx, "resolutions", 2 * num_pairs * (int64_t)sizeof(*both), both);
+        device->sigmas = gl_data_buffer(compute->ctx, "resolutions", 2 * num_pairs * (int64_t)sizeof(*both), both);
     free(both);
 
     LR_TRY(device->crystals && device->kinds && device->sigmas ? LR_OK : LR_FAILED);
@@ -126,7 +124,7 @@ lr_status lr_listmode_device_events_init(struct lr_listmode_compute *compute, in
         struct lr_listmode_module *modules = lr_listmode_modules(scanner, log);
         if (modules != NULL)
             device->modules =
-                lr_data_buffer(compute->ctx, "modules", scanner->num_modules * (int64_t)sizeof(*modules), modules);
+                gl_data_buffer(compute->ctx, "modules", scanner->num_modules * (int64_t)sizeof(*modules), modules);
         free(modules);
         LR_TRY(device->modules != NULL ? LR_OK : LR_FAILED);
     }
@@ -153,12 +151,12 @@ lr_status lr_listmode_device_events_init(struct lr_listmode_compute *compute, in
         const int64_t begin = k * device->segment_events, left = total - begin;
         const int64_t count = left < device->segment_events ? left : device->segment_events;
         struct lr_listmode_segment *segment = &device->segments[k];
-        segment->events = lr_data_buffer(compute->ctx, "events", count * LR_LISTMODE_EVENT_BYTES, NULL);
+        segment->events = gl_data_buffer(compute->ctx, "events", count * LR_LISTMODE_EVENT_BYTES, NULL);
         if (are_lines)
-            segment->ends = lr_data_buffer(compute->ctx, "ends of lines", count * LR_LISTMODE_ENDS_BYTES, NULL);
+            segment->ends = gl_data_buffer(compute->ctx, "ends of lines", count * LR_LISTMODE_ENDS_BYTES, NULL);
         if (segment->events == NULL || (segment->ends == NULL && are_lines)) return LR_FAILED;
         if (are_lines && events->kind_of != NULL) {
-            segment->kinds = lr_data_buffer(compute->ctx, "kinds of lines", 2 * count * (int64_t)sizeof(int32_t), NULL);
+            segment->kinds = gl_data_buffer(compute->ctx, "kinds of lines", 2 * count * (int64_t)sizeof(int32_t), NULL);
             if (segment->kinds == NULL) return LR_FAILED;
         }
         if (!device->is_streamed) LR_TRY(upload(compute, segment, begin, begin + count));
@@ -238,13 +236,13 @@ lr_status lr_listmode_prepare(struct lr_listmode_compute *compute, const struct 
     if (program == NULL) return LR_FAILED;
     struct gl_pass pass = gl_pass_compute(program, &uniforms, sizeof(uniforms),
                                           (const int[3]){gl_divide_up(uniforms.size[3], LR_EVENTS_GROUP), 1, 1});
-    pass.buffers[LR_BIND_LIST_EVENTS].buffer = segment->events;
-    pass.buffers[LR_BIND_LIST_CRYSTALS].buffer = segment->ends != NULL ? segment->ends : events->crystals;
-    pass.buffers[LR_BIND_LIST_SIGMAS].buffer = events->sigmas;
-    pass.buffers[LR_BIND_LIST_KINDS].buffer = segment->kinds != NULL ? segment->kinds : events->kinds;
-    pass.buffers[LR_BIND_LIST_MODULES].buffer = events->modules;
-    pass.buffers[LR_BIND_LIST_PLACES].buffer = selected->map != NULL ? selected->map : events->kinds;
-    pass.buffers[LR_BIND_LIST_LINES].buffer = are_cached ? compute->cache.lines : compute->lines;
+    gl_pass_bind(&pass, {LR_BIND_LIST_EVENTS, segment->events},
+                 {LR_BIND_LIST_CRYSTALS, segment->ends != NULL ? segment->ends : events->crystals},
+                 {LR_BIND_LIST_SIGMAS, events->sigmas},
+                 {LR_BIND_LIST_KINDS, segment->kinds != NULL ? segment->kinds : events->kinds},
+                 {LR_BIND_LIST_MODULES, events->modules},
+                 {LR_BIND_LIST_PLACES, selected->map != NULL ? selected->map : events->kinds},
+                 {LR_BIND_LIST_LINES, are_cached ? compute->cache.lines : compute->lines});
     pass.buffers[LR_BIND_LIST_VALUES] =
         selected->values.buffer != NULL ? selected->values : (struct gl_range){.buffer = compute->scale};
     pass.buffers[LR_BIND_LIST_SCALE].buffer = compute->scale;

@@ -129,7 +129,7 @@ static lr_status make_jobs(const struct lr_listmode_compute *compute, int lines,
     if (status == LR_OK) {
         jobs->first[sides] = builder.count;
         jobs->buffer =
-            lr_data_buffer(compute->ctx, "jobs", builder.count * (int64_t)sizeof(*builder.list), builder.list);
+            gl_data_buffer(compute->ctx, "jobs", builder.count * (int64_t)sizeof(*builder.list), builder.list);
         status = jobs->buffer != NULL ? LR_OK : LR_FAILED;
     }
     free(builder.list);
@@ -267,12 +267,10 @@ lr_status lr_listmode_reorder(struct lr_listmode_projection *p, const lr_vector 
     pass.buffers[LR_BIND_LIST_GRID] = lr_listmode_align(image, all, &first);
     uniforms.values_at[2] = (int32_t)first;
     uniforms.values_at[3] = is_added;
-    if (to_grid) {
-        pass.buffers[LR_BIND_LIST_SUMS].buffer = compute->sums;
-        pass.buffers[LR_BIND_LIST_SCALE].buffer = compute->scale;
-    } else {
+    if (to_grid)
+        gl_pass_bind(&pass, {LR_BIND_LIST_SUMS, compute->sums}, {LR_BIND_LIST_SCALE, compute->scale});
+    else
         pass.buffers[LR_BIND_LIST_SLICES].buffer = compute->slices;
-    }
     const int number = lr_listmode_for(to_grid ? LR_LISTMODE_TO_GRID : LR_LISTMODE_TO_SLICES, false);
     return lr_listmode_run_program(compute, number, &uniforms, sizeof(uniforms), &pass);
 }
@@ -280,8 +278,7 @@ lr_status lr_listmode_reorder(struct lr_listmode_projection *p, const lr_vector 
 static void bind_lines(const struct lr_listmode_projection *p, struct gl_pass *pass)
 {
     const struct lr_listmode_compute *compute = p->compute;
-    pass->buffers[LR_BIND_LIST_LINES].buffer = compute->cache.lines;
-    pass->buffers[LR_BIND_LIST_TABLE].buffer = compute->table;
+    gl_pass_bind(pass, {LR_BIND_LIST_LINES, compute->cache.lines}, {LR_BIND_LIST_TABLE, compute->table});
 }
 
 static void bind_values(const struct lr_listmode_projection *p, struct gl_pass *pass)
@@ -295,9 +292,8 @@ static void bind_values(const struct lr_listmode_projection *p, struct gl_pass *
 static void bind_sums(const struct lr_listmode_projection *p, struct gl_pass *pass)
 {
     const struct lr_listmode_compute *compute = p->compute;
-    pass->buffers[LR_BIND_LIST_SUMS].buffer = compute->sums;
-    pass->buffers[LR_BIND_LIST_SCALE].buffer = compute->scale;
-    pass->buffers[LR_BIND_LIST_LINE_VALUES].buffer = compute->cache.values;
+    gl_pass_bind(pass, {LR_BIND_LIST_SUMS, compute->sums}, {LR_BIND_LIST_SCALE, compute->scale},
+                 {LR_BIND_LIST_LINE_VALUES, compute->cache.values});
 }
 
 /* Runs jobs ends[0] to ends[1] - 1 of a table. On software renderers, each pass is short, so that the user can cancel a
@@ -330,8 +326,7 @@ static lr_status forward_range(struct lr_listmode_projection *p, int64_t r)
     struct gl_pass pass = {.barriers = usual_barriers};
     bind_lines(p, &pass);
     bind_values(p, &pass);
-    pass.buffers[LR_BIND_LIST_SLICES].buffer = p->compute->slices;
-    pass.buffers[LR_BIND_LIST_JOBS].buffer = jobs->buffer;
+    gl_pass_bind(&pass, {LR_BIND_LIST_SLICES, p->compute->slices}, {LR_BIND_LIST_JOBS, jobs->buffer});
     for (int side = 0; side < 2; side++)
         LR_TRY(run_jobs(p, lr_listmode_for(LR_LISTMODE_CACHED_FORWARD, side), &jobs->first[2 * r + side], &pass));
     p->done += (double)(p->selected.window[1] - p->selected.window[0]);
@@ -352,10 +347,8 @@ static lr_status bring_values(struct lr_listmode_projection *p, int64_t r)
     uniforms.range[0] = (int32_t)groups[0];
     uniforms.range[1] = (int32_t)groups[LR_LISTMODE_GROUPS];
     bind_values(p, &pass);
-    pass.buffers[LR_BIND_LIST_LINES].buffer = compute->cache.lines;
-    pass.buffers[LR_BIND_LIST_SCALE].buffer = compute->scale;
-    pass.buffers[LR_BIND_LIST_LINE_VALUES].buffer = compute->cache.values;
-    pass.buffers[LR_BIND_LIST_OTHERS].buffer = compute->cache.others;
+    gl_pass_bind(&pass, {LR_BIND_LIST_LINES, compute->cache.lines}, {LR_BIND_LIST_SCALE, compute->scale},
+                 {LR_BIND_LIST_LINE_VALUES, compute->cache.values}, {LR_BIND_LIST_OTHERS, compute->cache.others});
     compute->cache.are_taken[r] = true;
     return lr_listmode_run_program(compute, lr_listmode_for(LR_LISTMODE_CACHED_VALUES, false), &uniforms,
                                    sizeof(uniforms), &pass);

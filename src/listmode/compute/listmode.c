@@ -6,8 +6,8 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "base/parallel.h"
-#include "base/units.h"
 #include "base/vec.h"
 #include "common/bindings.h"
 #include "gl/context.h"
@@ -87,7 +87,7 @@ static void exact_init(struct lr_listmode_compute *compute)
     double least = shortest.squares != NULL ? INFINITY : 0;
     for (int k = 0; shortest.squares != NULL && k < params->threads; k++) shortest.squares[k] = INFINITY;
     if (shortest.squares != NULL)
-        lr_parallel_for(params->threads, events->layout.count, GRAIN, find_shortest, &shortest);
+        lr_parallel_workers(params->threads, events->layout.count, GRAIN, find_shortest, &shortest);
     for (int k = 0; shortest.squares != NULL && k < params->threads; k++) least = fmin(least, shortest.squares[k]);
     free(shortest.squares);
     const double shortest_mm = sqrt(least);
@@ -190,11 +190,6 @@ static double device_clock(void *self)
     return seconds;
 }
 
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static lr_status check_limits(const struct lr_listmode_compute *compute)
 {
     const struct lr_listmode_model *model = compute->params.model;
@@ -210,8 +205,7 @@ static lr_status check_limits(const struct lr_listmode_compute *compute)
     for (int axis = 0; axis < 3; axis++) {
         if (model->grid.size[axis] > longest) {
             return lr_error(compute->params.log, LR_FAILED,
-                            "backend compute has rows of up to %d voxels, and the grid has %d: "
-                            "take backend native",
+                            "backend compute has rows of up to %d voxels, and the grid has %d: take backend native",
                             longest, model->grid.size[axis]);
         }
         if (model->grid.size[axis] > MOST_PLANES / model->samples[axis]) {
@@ -256,18 +250,18 @@ static lr_status init(struct lr_listmode_compute *compute)
 
     /* Lines take at most a quarter of the memory, but there is always memory for LEAST_LINES lines. */
     int64_t most = limits->small_batches ? SMALL_LINES : is_exact ? MOST_EXACT_LINES : MOST_LINES;
-    most = smaller(most, budget / 4 / lr_listmode_line_bytes(compute));
-    most = compute->caches_lines ? smaller(most, MOST_NEXT_TO_CACHE) : most;
+    most = lr_smaller(most, budget / 4 / lr_listmode_line_bytes(compute));
+    most = compute->caches_lines ? lr_smaller(most, MOST_NEXT_TO_CACHE) : most;
     most = most > LEAST_LINES ? most : LEAST_LINES;
-    most = smaller(most, limits->max_storage_bytes / lr_listmode_line_bytes(compute));
-    compute->most_lines = smaller(most, params->events->layout.count);
+    most = lr_smaller(most, limits->max_storage_bytes / lr_listmode_line_bytes(compute));
+    compute->most_lines = lr_smaller(most, params->events->layout.count);
 
     const int64_t line_bytes = compute->most_lines * lr_listmode_line_bytes(compute);
     compute->watch = gl_stopwatch_create(compute->ctx, "list mode");
-    compute->lines = lr_data_buffer(compute->ctx, "lines", line_bytes, NULL);
-    compute->slices = lr_data_buffer(compute->ctx, "an image in slices", frames * voxels * 4, NULL);
-    compute->sums = lr_data_buffer(compute->ctx, "sums of an image", frames * voxels * 8, NULL);
-    compute->scale = lr_data_buffer(compute->ctx, "sizes of values", SCALE_WORDS * 4, NULL);
+    compute->lines = gl_data_buffer(compute->ctx, "lines", line_bytes, NULL);
+    compute->slices = gl_data_buffer(compute->ctx, "an image in slices", frames * voxels * 4, NULL);
+    compute->sums = gl_data_buffer(compute->ctx, "sums of an image", frames * voxels * 8, NULL);
+    compute->scale = gl_data_buffer(compute->ctx, "sizes of values", SCALE_WORDS * 4, NULL);
     const bool is_made = compute->watch && compute->lines && compute->slices && compute->sums && compute->scale;
     LR_TRY(is_made ? LR_OK : LR_FAILED);
 
@@ -275,7 +269,7 @@ static lr_status init(struct lr_listmode_compute *compute)
     if (tube->table != NULL) {
         float *table = lr_listmode_tube_table(tube, params->log);
         if (table != NULL)
-            compute->table = lr_data_buffer(compute->ctx, "the tube's table",
+            compute->table = gl_data_buffer(compute->ctx, "the tube's table",
                                             (tube->table_count + INT64_C(1)) * (int64_t)sizeof(*table), table);
         free(table);
         LR_TRY(compute->table != NULL ? LR_OK : LR_FAILED);
@@ -292,34 +286,17 @@ static void destroy(void *self)
     struct lr_listmode_compute *compute = self;
     if (compute->ctx != NULL && gl_context_make_current_to_free(compute->ctx)) {
         struct lr_listmode_line_cache *cache = &compute->cache;
-        gl_buffer_destroy(cache->forward.buffer);
-        gl_buffer_destroy(cache->back.buffer);
-        gl_buffer_destroy(cache->lines);
-        gl_buffer_destroy(cache->values);
-        gl_buffer_destroy(cache->others);
-        free(cache->forward.first);
-        free(cache->back.first);
-        free(cache->are_taken);
+        gl_buffers_destroy(cache->forward.buffer, cache->back.buffer, cache->lines, cache->values, cache->others);
+        lr_free_all(cache->forward.first, cache->back.first, cache->are_taken);
 
         struct lr_listmode_device_events *events = &compute->events;
-        for (int k = 0; events->segments != NULL && k < events->num_segments; k++) {
-            gl_buffer_destroy(events->segments[k].events);
-            gl_buffer_destroy(events->segments[k].ends);
-            gl_buffer_destroy(events->segments[k].kinds);
-        }
-        free(events->segments);
-        free(events->order);
+        for (int k = 0; events->segments != NULL && k < events->num_segments; k++)
+            gl_buffers_destroy(events->segments[k].events, events->segments[k].ends, events->segments[k].kinds);
+        lr_free_all(events->segments, events->order);
         lr_listmode_pieces_finish(&events->pieces);
-        gl_buffer_destroy(events->modules);
-        gl_buffer_destroy(events->sigmas);
-        gl_buffer_destroy(events->kinds);
-        gl_buffer_destroy(events->crystals);
+        gl_buffers_destroy(events->modules, events->sigmas, events->kinds, events->crystals);
 
-        gl_buffer_destroy(compute->table);
-        gl_buffer_destroy(compute->scale);
-        gl_buffer_destroy(compute->sums);
-        gl_buffer_destroy(compute->slices);
-        gl_buffer_destroy(compute->lines);
+        gl_buffers_destroy(compute->table, compute->scale, compute->sums, compute->slices, compute->lines);
         gl_stopwatch_destroy(compute->watch);
         for (int k = 0; k < 2 * LR_LISTMODE_NUM_PROGRAMS; k++) gl_program_destroy(compute->own_programs[k]);
 

@@ -4,8 +4,7 @@
  * The `compute` backend of the family `listmode` (docs/method/listmode.md, "Backend compute"). Events stay on the
  * device if they fit. Lines are computed from the events chunk by chunk. Shaders follow the lines through the slices
  * of the image. */
-#ifndef LR_LISTMODE_COMPUTE_LISTMODE_H
-#define LR_LISTMODE_COMPUTE_LISTMODE_H
+#pragma once
 
 #include "device/place.h"
 #include "gl/pass.h"
@@ -301,5 +300,3 @@ lr_status lr_listmode_take_range(struct lr_listmode_projection *p, int64_t r, lr
 
 /* Projects with cached lines. values: NULL = all values are 1. */
 lr_status lr_listmode_cached_project(struct lr_listmode_projection *p, const lr_vector *image, const lr_vector *values);
-
-#endif

@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/units.h"
+#include "base/vec.h"
 #include "common/bindings.h"
 #include "gl/context.h"
 #include "gl/vectors.h"
@@ -253,7 +253,7 @@ lr_status lr_listmode_take_range(struct lr_listmode_projection *p, int64_t r, lr
                         (long long)r, (long long)(offsets[r + 1] - offsets[r]), limits->renderer);
     }
     if (p->places.map != NULL) {
-        p->map = lr_data_buffer(p->compute->ctx, "places of a part", bytes, p->places.map);
+        p->map = gl_data_buffer(p->compute->ctx, "places of a part", bytes, p->places.map);
         if (p->map == NULL) return LR_FAILED;
     }
     for (int64_t begin = 0; begin < p->places.count; begin += most_values(p)) {

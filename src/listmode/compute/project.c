@@ -25,8 +25,7 @@ static lr_status run_lines(struct lr_listmode_projection *p, const struct lr_lis
     const int lines = uniforms->size[3];
     struct gl_pass pass = {.groups = {gl_divide_up(lines, is_exact ? LR_EVENTS_EXACT_GROUP : LR_EVENTS_GROUP), 1, 1}};
     enum lr_listmode_program program = p->only_large ? LR_LISTMODE_BOUND : LR_LISTMODE_BACK;
-    pass.buffers[LR_BIND_LIST_LINES].buffer = compute->lines;
-    pass.buffers[LR_BIND_LIST_TABLE].buffer = compute->table;
+    gl_pass_bind(&pass, {LR_BIND_LIST_LINES, compute->lines}, {LR_BIND_LIST_TABLE, compute->table});
     if (p->forward) {
         const int plane = uniforms->size[1] * uniforms->size[2], cells = lr_listmode_cells(compute);
         const bool by_slabs = !is_exact && plane <= cells;

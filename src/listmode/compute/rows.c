@@ -58,9 +58,8 @@ static lr_status list_chunk(struct lister *lister)
         uniforms.slab[3] = (int32_t)lister->room;
         struct gl_pass pass = {
             .groups = {gl_divide_up(lines, is_exact ? LR_EVENTS_EXACT_GROUP : LR_EVENTS_GROUP), 1, 1}};
-        pass.buffers[LR_BIND_LIST_LINES].buffer = compute->lines;
-        pass.buffers[LR_BIND_LIST_TABLE].buffer = compute->table;
-        pass.buffers[LR_BIND_LIST_ELEMENTS].buffer = lister->buffer;
+        gl_pass_bind(&pass, {LR_BIND_LIST_LINES, compute->lines}, {LR_BIND_LIST_TABLE, compute->table},
+                     {LR_BIND_LIST_ELEMENTS, lister->buffer});
         LR_TRY(lr_listmode_run(compute, program, &uniforms, &pass));
     }
     return gl_buffer_read(lister->buffer, 0, windows * stride * (int64_t)sizeof(struct element), lister->elements);
@@ -120,7 +119,7 @@ lr_status lr_listmode_compute_rows(struct lr_listmode_compute *compute, const st
     lister.elements = lr_alloc(count, sizeof(*lister.elements), "elements of events", compute->params.log);
     if (lister.elements != NULL)
         lister.buffer =
-            lr_data_buffer(compute->ctx, "elements of events", count * (int64_t)sizeof(*lister.elements), NULL);
+            gl_data_buffer(compute->ctx, "elements of events", count * (int64_t)sizeof(*lister.elements), NULL);
     const lr_status status = lister.buffer != NULL ? lr_listmode_rows(&source, request, sink) : LR_FAILED;
     gl_buffer_destroy(lister.buffer);
     free(lister.elements);

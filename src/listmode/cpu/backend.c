@@ -363,10 +363,10 @@ static lr_status run(struct projection *projection, const lr_selection *part)
                 projection->begin = begin;
                 projection->end = end;
                 if (projection->is_forward)
-                    lr_parallel_for(threads, end - begin, 64, project_events, projection);
+                    lr_parallel_workers(threads, end - begin, 64, project_events, projection);
                 else
-                    lr_parallel_for(threads, planes, (planes + threads - 1) / threads, project_back_to_planes,
-                                    projection);
+                    lr_parallel_workers(threads, planes, (planes + threads - 1) / threads, project_back_to_planes,
+                                        projection);
                 done += places->share * (double)(end - begin);
             }
         }

@@ -55,9 +55,8 @@ struct transfer {
     double *total;
 };
 
-static void transfer_rows(void *user, int64_t begin, int64_t end, int worker)
+static void transfer_rows(void *user, int64_t begin, int64_t end)
 {
-    (void)worker;
     const struct transfer *transfer = user;
     const struct lr_native_frame *frame = transfer->frame;
     const int *size = transfer->grid->size;
@@ -169,8 +168,8 @@ static void forward_events(void *user, int64_t first, int64_t last, int worker)
 static void take_forward(const struct chunk *chunk)
 {
     const bool is_exact = chunk->job->model->kernel == LR_LISTMODE_EXACT;
-    lr_parallel_for(chunk->native->params.threads, chunk->end - chunk->begin, is_exact ? EXACT_GRAIN : GRAIN,
-                    forward_events, (void *)(uintptr_t)chunk);
+    lr_parallel_workers(chunk->native->params.threads, chunk->end - chunk->begin, is_exact ? EXACT_GRAIN : GRAIN,
+                        forward_events, (void *)(uintptr_t)chunk);
 }
 
 static lr_status forward(const struct lr_native_listmode *native, const lr_selection *part, const lr_vector *image,
@@ -251,7 +250,7 @@ static void take_back(const struct chunk *chunk)
     struct slabs slabs = {
         .chunk = chunk, .slices = {0, job->frame->slices}, .num = threads > 1 ? SLABS_PER_THREAD * threads : 1};
     if (chunk->has_tof) lr_listmode_range_slices(job->model, job->events, range, axis, slabs.slices);
-    lr_parallel_for(threads, slabs.num, 1, work_slabs, &slabs);
+    lr_parallel_workers(threads, slabs.num, 1, work_slabs, &slabs);
 }
 
 static lr_status back(const struct lr_native_listmode *native, const lr_selection *part, const lr_vector *values,
@@ -330,9 +329,7 @@ const struct lr_native_listmode_kernels *lr_native_listmode_kernels_at(int index
 static void destroy(void *self)
 {
     struct lr_native_listmode *native = self;
-    free(native->tube.table);
-    free(native->memory);
-    free(native);
+    lr_free_all(native->tube.table, native->memory, native);
 }
 
 lr_status lr_listmode_native_create(const struct lr_listmode_backend_params *params, struct lr_backend *backend)

@@ -3,8 +3,7 @@
  *
  * The time-critical loops of list mode, compiled for several instruction sets. All versions give the same bits.
  * Positions are in double, shares and products in float, sums in double. */
-#ifndef LR_LISTMODE_NATIVE_KERNELS_H
-#define LR_LISTMODE_NATIVE_KERNELS_H
+#pragma once
 
 #include "kernels/times.glsl"
 #include "listmode/backend.h"
@@ -116,5 +115,3 @@ struct lr_native_listmode {
 
 /* Returns one of the kernels that this processor can run, fastest first; NULL after the last one. */
 const struct lr_native_listmode_kernels *lr_native_listmode_kernels_at(int index);
-
-#endif

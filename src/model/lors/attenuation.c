@@ -13,7 +13,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "base/sized.h"
 #include "base/vec.h"
 #include "model/lors/place.h"
 #include "model/scanner/scanner.h"
@@ -243,12 +242,11 @@ struct loop {
     float *values;
 };
 
-static void fill_factors(void *user, int64_t begin, int64_t end, int worker)
+static void fill_factors(void *user, int64_t begin, int64_t end)
 {
     const struct loop *loop = user;
     const lr_attenuation *self = loop->self;
     struct lr_lor_place place = {.lors = self->lors};
-    (void)worker;
     for (int64_t k = begin; k < end; k++) {
         lr_place_seek(&place, lr_span_lor(loop->span, k));
         loop->values[k] = 0.0f;
@@ -315,8 +313,7 @@ void lr_attenuation_destroy(lr_attenuation *attenuation)
 {
     if (attenuation != NULL) {
         lr_mu_lines_finish(&attenuation->mu);
-        free(attenuation->faces);
-        free(attenuation);
+        lr_free_all(attenuation->faces, attenuation);
     }
 }
 

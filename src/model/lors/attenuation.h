@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Exact integrals of an attenuation map along lines: mu is constant in each voxel and 0 outside. */
-#ifndef LR_MODEL_ATTENUATION_H
-#define LR_MODEL_ATTENUATION_H
+#pragma once
 
 #include <lr/grid.h>
 
@@ -25,5 +24,3 @@ void lr_mu_lines_place(const struct lr_mu_lines *self, const double point_mm[3],
 
 /* The integral between two points in box coordinates: mu in 1/mm times mm. */
 double lr_mu_lines_integral(const struct lr_mu_lines *self, const double from[3], const double to[3]);
-
-#endif

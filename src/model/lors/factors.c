@@ -32,12 +32,11 @@ struct product_loop {
     float *values;
 };
 
-static void fill_products(void *user, int64_t begin, int64_t end, int worker)
+static void fill_products(void *user, int64_t begin, int64_t end)
 {
     const struct product_loop *loop = user;
     const lr_crystal_product *product = loop->product;
     struct lr_lor_place place = {.lors = product->lors};
-    (void)worker;
     for (int64_t k = begin; k < end; k++) {
         lr_place_seek(&place, lr_span_lor(loop->span, k));
         const double a = product->values[place.first_i + place.a];
@@ -328,12 +327,7 @@ static lr_randoms *estimate_from(const lr_lors *lors, const lr_lor_data *delayed
         lr_randoms_destroy(randoms);
         randoms = NULL;
     }
-    free(estimate.ends);
-    free(estimate.rates);
-    free(estimate.fans);
-    free(estimate.group_of);
-    free(estimate.measured);
-    free(estimate.estimated);
+    lr_free_all(estimate.ends, estimate.rates, estimate.fans, estimate.group_of, estimate.measured, estimate.estimated);
 
     return randoms;
 }
@@ -350,8 +344,5 @@ lr_randoms *lr_randoms_of_ends(const lr_lors *lors, const double *ends, const lr
 
 void lr_randoms_destroy(lr_randoms *randoms)
 {
-    if (randoms != NULL) {
-        free(randoms->values);
-        free(randoms);
-    }
+    if (randoms != NULL) lr_free_all(randoms->values, randoms);
 }

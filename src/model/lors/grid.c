@@ -119,8 +119,5 @@ lr_image *lr_image_create(const lr_grid *grid, const lr_log *log)
 
 void lr_image_destroy(lr_image *image)
 {
-    if (image != NULL) {
-        free(image->values);
-        free(image);
-    }
+    if (image != NULL) lr_free_all(image->values, image);
 }

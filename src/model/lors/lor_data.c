@@ -87,11 +87,7 @@ lr_lor_data *lr_lor_data_expand(const lr_lor_data *data, const lr_lors *lors, co
 
 void lr_lor_data_destroy(lr_lor_data *data)
 {
-    if (data != NULL) {
-        free(data->index);
-        free(data->values);
-        free(data);
-    }
+    if (data != NULL) lr_free_all(data->index, data->values, data);
 }
 
 /* --- data as a source --- */

@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "base/order.h"
 #include "base/parallel.h"
-#include "base/units.h"
 #include "base/vec.h"
 #include "model/lors/pair_window.h"
 #include "model/lors/place.h"
@@ -248,9 +247,7 @@ lr_lors *lr_lors_create_watched(const lr_scanner *scanner, const lr_progress *pr
     return lors;
 fail:
     lr_mask_builder_destroy(builder);
-    free(list.pairs);
-    free(list.offsets);
-    free(list.first_pair);
+    lr_free_all(list.pairs, list.offsets, list.first_pair);
 
     if (lors != NULL) lr_coincidence_masks_destroy((struct lr_coincidence_masks *)lors->masks);
     free(lors);
@@ -260,13 +257,10 @@ fail:
 void lr_lors_destroy(lr_lors *lors)
 {
     if (lors == NULL) return;
-    free((void *)lors->pairs);
-    free((void *)lors->offsets);
-    free((void *)lors->first_pair);
+    lr_free_all((void *)lors->pairs, (void *)lors->offsets, (void *)lors->first_pair);
     lr_coincidence_masks_destroy((struct lr_coincidence_masks *)lors->masks);
     if (lors->angles != NULL) free(lors->angles->modules);
-    free((void *)lors->angles);
-    free(lors);
+    lr_free_all((void *)lors->angles, lors);
 }
 
 int64_t lr_lors_pair(const lr_lors *lors, int module_a, int module_b)
@@ -515,7 +509,7 @@ lr_status lr_crystal_fans(const lr_lors *lors, const double *values, double *fan
     struct fan_loop loop = {lors, values, fans, NULL, most[0] * most[1]};
     loop.sums = lr_alloc(threads * loop.sums_size, sizeof(double), "sums over fans", log);
     if (loop.sums == NULL) return LR_FAILED;
-    lr_parallel_for(threads, scanner->num_modules, 1, fan_modules, &loop);
+    lr_parallel_workers(threads, scanner->num_modules, 1, fan_modules, &loop);
     free(loop.sums);
     return LR_OK;
 }
@@ -536,12 +530,11 @@ struct look_up {
     atomic_llong first_wrong;   /* index of the first number that is no LOR */
 };
 
-static void look_up(void *user, int64_t begin, int64_t end, int worker)
+static void look_up(void *user, int64_t begin, int64_t end)
 {
     struct look_up *wanted = user;
     const lr_lors *lors = wanted->lors;
     struct lr_lor_place at = {.lors = lors};
-    (void)worker;
     for (int64_t k = begin; k < end; k++) {
         const int64_t lor = lr_span_lor(wanted->span, k);
         if (lor < 0 || lor >= lors->count) {
@@ -607,10 +600,9 @@ struct numbering {
     int64_t *numbers;
 };
 
-static void find_numbers(void *user, int64_t begin, int64_t end, int worker)
+static void find_numbers(void *user, int64_t begin, int64_t end)
 {
     const struct numbering *wanted = user;
-    (void)worker;
     for (int64_t k = begin; k < end; k++)
         wanted->numbers[k] = lr_lors_number(wanted->lors, wanted->crystals[k][0], wanted->crystals[k][1]);
 }

@@ -3,8 +3,7 @@
  *
  * Windows over a list of module pairs. Each window holds as many pairs as there is memory for their values, and the
  * windows follow one another. */
-#ifndef LR_MODEL_PAIR_WINDOW_H
-#define LR_MODEL_PAIR_WINDOW_H
+#pragma once
 
 #include "base/order.h"
 
@@ -83,5 +82,3 @@ static inline bool lr_pair_window_has(const struct lr_pair_window *window, int64
         window->begin + lr_first_int_at_least(window->pairs + window->begin, window->end - window->begin, pair);
     return at < window->end && window->pairs[at] == pair;
 }
-
-#endif

@@ -3,8 +3,7 @@
  *
  * The two crystals of each LOR in a sequence of LORs; angles of LORs; sums over the LORs in coincidence;
  * checks of values per LOR. */
-#ifndef LR_MODEL_PLACE_H
-#define LR_MODEL_PLACE_H
+#pragma once
 
 #include "model/scanner/coincidence.h"
 
@@ -132,5 +131,3 @@ const char *lr_lor_name(const lr_lors *lors, int64_t lor, char text[160]);
 
 /* Reports a value that is negative or not finite. */
 lr_status lr_lor_report_value(const lr_lors *lors, int64_t lor, double value, const char *name, const lr_log *log);
-
-#endif

@@ -38,8 +38,7 @@ lr_status lr_owned_row_copy(struct lr_owned_row *row, const lr_row *from, const 
 
 void lr_owned_row_finish(struct lr_owned_row *row)
 {
-    free(row->lor);
-    free(row->probability);
+    lr_free_all(row->lor, row->probability);
     *row = (struct lr_owned_row){0};
 }
 
@@ -47,8 +46,7 @@ void lr_owned_row_finish(struct lr_owned_row *row)
 
 void lr_elements_finish(struct lr_elements *elements)
 {
-    free(elements->list);
-    free(elements->spare);
+    lr_free_all(elements->list, elements->spare);
     *elements = (struct lr_elements){0};
 }
 

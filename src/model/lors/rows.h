@@ -3,8 +3,7 @@
  *
  * Rows of the system matrix: elements of one row, blocks of many rows, and the choice of rows to compute. Devices
  * compute blocks for sinks that use several threads. */
-#ifndef LR_MODEL_ROWS_H
-#define LR_MODEL_ROWS_H
+#pragma once
 
 #include <lr/grid.h>
 #include <lr/operator.h>
@@ -153,5 +152,3 @@ static inline void lr_rows_point(const struct lr_rows *rows, int64_t row, int in
         for (int k = 0; k < 3; k++) point_mm[k] = rows->points_mm[row][k];
     }
 }
-
-#endif

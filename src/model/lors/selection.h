@@ -3,8 +3,7 @@
  *
  * Selections of LORs (lr/lors.h): functions to check them, to walk over them, and to find LORs in them. The position
  * of a LOR is the index of its value, 0 <= position < lr_selection_count. */
-#ifndef LR_MODEL_SELECTION_H
-#define LR_MODEL_SELECTION_H
+#pragma once
 
 #include <lr/lors.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ struct lr_selection_finder {
 
 /* The position of `lor`, or -1 if it is not selected. */
 int64_t lr_selection_find(struct lr_selection_finder *finder, int64_t lor);
-
-#endif

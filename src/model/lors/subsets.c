@@ -15,7 +15,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/order.h"
-#include "base/units.h"
 #include "base/vec.h"
 #include "model/lors/place.h"
 
@@ -261,8 +260,7 @@ lr_status lr_osem_subsets(const lr_lors *lors, int subsets, int32_t *subset_of, 
             }
         }
     }
-    free(lines);
-    free(loads);
+    lr_free_all(lines, loads);
     return status;
 }
 
@@ -441,10 +439,7 @@ lr_status lr_osem_interleave(const lr_lors *lors, int subsets, int *interleave, 
             best_found = found;
         }
     }
-    free(partition.group_of);
-    free(partition.sums);
-    free(partition.lines);
-    free(partition.level);
+    lr_free_all(partition.group_of, partition.sums, partition.lines, partition.level);
     if (has_memory) *interleave = best;
     if (status == LR_OK && best == 0) {
         return lr_error(

@@ -275,17 +275,10 @@ void lr_mask_builder_destroy(struct lr_mask_builder *builder)
 {
     if (builder == NULL) return;
     lr_coincidence_masks_destroy(builder->masks);
-    free(builder->sets);
-    free(builder->centres);
-    free(builder->upright);
-    free(builder);
+    lr_free_all(builder->sets, builder->centres, builder->upright, builder);
 }
 
 void lr_coincidence_masks_destroy(struct lr_coincidence_masks *masks)
 {
-    if (masks != NULL) {
-        free(masks->pairs);
-        free(masks->words);
-        free(masks);
-    }
+    if (masks != NULL) lr_free_all(masks->pairs, masks->words, masks);
 }

@@ -3,8 +3,7 @@
  *
  * Crystal pairs that the coincidence rules allow, as bits (docs/method/common.md, "LORs and
  * coincidence"). */
-#ifndef LR_MODEL_COINCIDENCE_H
-#define LR_MODEL_COINCIDENCE_H
+#pragma once
 
 #include <lr/lors.h>
 
@@ -73,5 +72,3 @@ struct lr_coincidence_masks *lr_mask_builder_finish(struct lr_mask_builder *buil
 
 void lr_mask_builder_destroy(struct lr_mask_builder *builder);
 void lr_coincidence_masks_destroy(struct lr_coincidence_masks *masks);
-
-#endif

@@ -590,12 +590,7 @@ lr_status lr_crystal_panel_fit(const struct lr_crystal_panel *panel, struct lr_c
     if (status == LR_OK && misfit->fits) status = add_blocks(&fit, blocks);
 
 done:
-    for (int k = 0; k < 2; k++) {
-        free(fit.lines[k]);
-        free(fit.starts[k]);
-        free(fit.pitches_mm[k]);
-        free(fit.segment_of[k]);
-        free(fit.middles_mm[k]);
-    }
+    for (int k = 0; k < 2; k++)
+        lr_free_all(fit.lines[k], fit.starts[k], fit.pitches_mm[k], fit.segment_of[k], fit.middles_mm[k]);
     return status;
 }

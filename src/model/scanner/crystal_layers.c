@@ -33,8 +33,7 @@ struct order {
 
 static void order_finish(struct order *order)
 {
-    free(order->front);
-    free(order->gap_mm);
+    lr_free_all(order->front, order->gap_mm);
 }
 
 /* Records `front` as the module directly in front of `back` if it is the nearest one so far. */
@@ -291,12 +290,9 @@ static lr_scanner *from_layers(const lr_crystal_list *list, int *crystal_of, dou
         scanner = NULL;
     }
     if (residual_mm != NULL) *residual_mm = parts.off_mm;
-    free(whole.modules);
-    free(whole.sorted);
-    free(whole.rough.modules);
+    lr_free_all(whole.modules, whole.sorted, whole.rough.modules);
     for (int k = 0; k < parts.count; k++) {
-        free(parts.items[k].listed);
-        free(parts.items[k].crystal_of);
+        lr_free_all(parts.items[k].listed, parts.items[k].crystal_of);
         lr_scanner_destroy(parts.items[k].scanner);
     }
     return scanner;

@@ -4,8 +4,7 @@
  * The steps from a list of crystals to modules (lr/crystals.h). Crystals that are arranged like a grid form a panel.
  * A panel is fitted by a plane, two axes and two pitches, and cut into uniform blocks. Blocks that form rings are
  * numbered like in lr_scanner_create_ring. */
-#ifndef LR_MODEL_CRYSTAL_PANELS_H
-#define LR_MODEL_CRYSTAL_PANELS_H
+#pragma once
 
 #include "model/scanner/point_hash.h"
 
@@ -89,5 +88,3 @@ lr_status lr_crystal_blocks_idealise(struct lr_crystal_blocks *blocks, int num_p
 
 /* Like lr_scanner_from_crystals, but all crystals are treated as one layer; layers in the list are ignored. */
 lr_scanner *lr_scanner_from_one_layer(const lr_crystal_list *list, int *crystal_of, double *residual_mm);
-
-#endif

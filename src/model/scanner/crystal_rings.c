@@ -5,7 +5,6 @@
  * a ring are equal except for rounding or noise of the list, the panels are made exactly equal. The blocks of a panel
  * then share its plane, and panels are at equal angles. */
 #include "base/order.h"
-#include "base/units.h"
 #include "model/scanner/crystal_panels.h"
 
 #include "base/mem.h"
@@ -151,8 +150,7 @@ lr_status lr_crystal_blocks_arrange(struct lr_crystal_blocks *blocks, double tol
     struct site *sites = lr_alloc(blocks->count, sizeof(*sites), "modules", log);
     struct lr_crystal_block *sorted = lr_alloc(blocks->count, sizeof(*sorted), "modules", log);
     if (sites == NULL || sorted == NULL) {
-        free(sites);
-        free(sorted);
+        lr_free_all(sites, sorted);
         return LR_FAILED;
     }
     /* Two blocks may differ by twice the tolerance, because each of them may be off by the tolerance. */
@@ -317,9 +315,6 @@ lr_status lr_crystal_blocks_idealise(struct lr_crystal_blocks *blocks, int num_p
             bounds->off_mm = off;
         }
     }
-    free(block_at);
-    free(ideal.slots);
-    free(ideal.slot_of);
-    free(ideal.modules);
+    lr_free_all(block_at, ideal.slots, ideal.slot_of, ideal.modules);
     return good ? LR_OK : LR_FAILED;
 }

@@ -425,8 +425,7 @@ enum { LEAST_LINES = 3 };
 static lr_status sort_members(struct draft *draft)
 {
     const int count = draft->list->num_crystals, panels = draft->growth.num_panels;
-    free(draft->members);
-    free(draft->begins);
+    lr_free_all(draft->members, draft->begins);
     draft->members = lr_alloc(count, sizeof(int), "crystals", draft->list->log);
     draft->begins = lr_alloc((int64_t)panels + 2, sizeof(int), "panels", draft->list->log);
     if (draft->members == NULL || draft->begins == NULL) return LR_FAILED;
@@ -590,12 +589,7 @@ lr_scanner *lr_scanner_from_one_layer(const lr_crystal_list *list, int *crystal_
     if (residual_mm != NULL) *residual_mm = draft.off_mm;
     lr_point_hash_finish(&draft.growth.hash);
     lr_point_hash_finish(&draft.growth.far);
-    free(draft.growth.panel);
-    free(draft.growth.places);
-    free(draft.growth.block);
-    free(draft.blocks.items);
-    free(draft.members);
-    free(draft.begins);
-    free(draft.modules);
+    lr_free_all(draft.growth.panel, draft.growth.places, draft.growth.block, draft.blocks.items, draft.members,
+                draft.begins, draft.modules);
     return scanner;
 }

@@ -5,7 +5,6 @@
  * scanner's axis and away from it. */
 #include "model/scanner/scanner.h"
 
-#include "base/units.h"
 #include "base/vec.h"
 
 #include <lr/design.h>

@@ -46,9 +46,7 @@ void lr_scanner_draft_destroy(lr_scanner_draft *draft)
 {
     if (draft == NULL) return;
     free((void *)(uintptr_t)draft->params.name); /* owned, although const in lr_scanner_params */
-    free((void *)(uintptr_t)draft->params.source);
-    free((void *)(uintptr_t)draft->params.modules);
-    free(draft);
+    lr_free_all((void *)(uintptr_t)draft->params.source, (void *)(uintptr_t)draft->params.modules, draft);
 }
 
 /* --- the examination --- */
@@ -125,8 +123,7 @@ static bool find_belt(struct lr_examination *examination)
         belt->closed =
             belt->count >= LEAST_CLOSED && belt->radius_mm > 0 && hypot(sum[0], sum[1]) < closed_share * belt->count;
     }
-    free(directions);
-    free(scratch);
+    lr_free_all(directions, scratch);
     return good;
 }
 
@@ -190,8 +187,7 @@ lr_diagnosis *lr_scanner_examine(const lr_scanner_draft *draft, const lr_grid *g
         }
         diagnosis->findings[to] = moved;
     }
-    free(examination.modules);
-    free(examination.belt.modules);
+    lr_free_all(examination.modules, examination.belt.modules);
     if (examination.failed) {
         lr_diagnosis_destroy(diagnosis);
         return NULL;
@@ -202,10 +198,7 @@ lr_diagnosis *lr_scanner_examine(const lr_scanner_draft *draft, const lr_grid *g
 void lr_diagnosis_destroy(lr_diagnosis *diagnosis)
 {
     if (diagnosis == NULL) return;
-    for (int k = 0; k < diagnosis->num_findings; k++) {
-        free(diagnosis->findings[k].sentence);
-        free(diagnosis->findings[k].remedy);
-    }
-    free(diagnosis->findings);
-    free(diagnosis);
+    for (int k = 0; k < diagnosis->num_findings; k++)
+        lr_free_all(diagnosis->findings[k].sentence, diagnosis->findings[k].remedy);
+    lr_free_all(diagnosis->findings, diagnosis);
 }

@@ -3,8 +3,7 @@
  *
  * Common parts of the geometry doctor (lr/doctor.h). Each check examines one thing and adds
  * findings. */
-#ifndef LR_MODEL_DOCTOR_H
-#define LR_MODEL_DOCTOR_H
+#pragma once
 
 #include <lr/doctor.h>
 
@@ -52,5 +51,3 @@ void lr_examine_handedness(struct lr_examination *examination);
 void lr_examine_rules(struct lr_examination *examination);
 void lr_examine_grid(struct lr_examination *examination);
 void lr_examine_size(struct lr_examination *examination);
-
-#endif

@@ -4,7 +4,6 @@
  * The geometry doctor's checks: lengths around the axis and along it, their units, gaps, overlaps, normals, the
  * direction of counting, coincidence rules, grids, sizes, and modules that hide others. */
 #include "base/order.h"
-#include "base/units.h"
 #include "model/scanner/doctor.h"
 
 #include "base/log.h"
@@ -39,8 +38,7 @@ void lr_examination_add(struct lr_examination *examination, const struct lr_find
                           examination->log);
     }
     if (grown == NULL) {
-        free(finding.sentence);
-        free(finding.remedy);
+        lr_free_all(finding.sentence, finding.remedy);
         examination->failed = true;
         return;
     }

@@ -57,8 +57,7 @@ lr_status lr_point_hash_init(struct lr_point_hash *hash, const struct lr_points 
 
 void lr_point_hash_finish(struct lr_point_hash *hash)
 {
-    free(hash->begins);
-    free(hash->sorted);
+    lr_free_all(hash->begins, hash->sorted);
     *hash = (struct lr_point_hash){0};
 }
 

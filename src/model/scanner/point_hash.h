@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Points, for example centres of crystals, hashed by cubic cells, to find the points near a position. */
-#ifndef LR_MODEL_POINT_HASH_H
-#define LR_MODEL_POINT_HASH_H
+#pragma once
 
 #include <lr/log.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ static inline const double *lr_point_at(const struct lr_points *points, int k)
  * within reach; the time is proportional to this number. */
 int64_t lr_point_hash_visit(const struct lr_point_hash *hash, const double point_mm[3], double reach_mm,
                             const struct lr_point_visit *visit);
-
-#endif

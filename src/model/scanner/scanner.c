@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/order.h"
-#include "base/sized.h"
 #include "base/vec.h"
 
 #include <stddef.h>
@@ -261,10 +260,7 @@ lr_status lr_module_index_init(struct lr_module_index *index, const lr_module *m
 
 void lr_module_index_finish(struct lr_module_index *index)
 {
-    free(index->bounds);
-    free(index->order);
-    free(index->reach);
-    free(index->met);
+    lr_free_all(index->bounds, index->order, index->reach, index->met);
     *index = (struct lr_module_index){0};
 }
 
@@ -433,12 +429,8 @@ lr_scanner *lr_scanner_create_sized(size_t given_bytes, const lr_scanner_params 
 void lr_scanner_destroy(lr_scanner *scanner)
 {
     if (scanner == NULL) return;
-    free(scanner->name);
-    free(scanner->source);
-    free(scanner->modules);
-    free(scanner->first_crystal);
-    free(scanner->castor_order);
-    free(scanner);
+    lr_free_all(scanner->name, scanner->source, scanner->modules, scanner->first_crystal, scanner->castor_order,
+                scanner);
 }
 
 int lr_scanner_module_of(const lr_scanner *scanner, int crystal)

@@ -3,8 +3,7 @@
  *
  * Functions of scanners for other code of the library: checks, neighbouring modules, attenuation in crystals, rings.
  * All messages name the scanner and the module. */
-#ifndef LR_MODEL_SCANNER_H
-#define LR_MODEL_SCANNER_H
+#pragma once
 
 #include "base/vec.h"
 
@@ -148,5 +147,3 @@ int lr_module_axial(const lr_module *module, int axis);
 /* The last grid axis k that fits every pair of modules: both modules have u parallel to k, or both have v parallel to
  * k; -1 = none. */
 int lr_lors_axial_axis(const lr_lors *lors);
-
-#endif

@@ -3,12 +3,10 @@
  *
  * Conversion of rings to lists of modules and back. The numbers of a ring are read from the first panel, and checked
  * by expanding them again. */
-#include "base/units.h"
 #include "model/scanner/scanner.h"
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/sized.h"
 #include "base/vec.h"
 
 #include <stdlib.h>
@@ -376,9 +374,6 @@ done:
 
 void lr_ring_form_finish(struct lr_ring_form *form)
 {
-    free(form->block_crystals[0]);
-    free(form->block_crystals[1]);
-    free(form->layers);
-    free(form->layer_crystals);
+    lr_free_all(form->block_crystals[0], form->block_crystals[1], form->layers, form->layer_crystals);
     *form = (struct lr_ring_form){0};
 }

@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * The rods of a Derenzo phantom. */
-#ifndef LR_MODEL_DERENZO_H
-#define LR_MODEL_DERENZO_H
+#pragma once
 
 #include <lr/log.h>
 
@@ -24,5 +23,3 @@ struct lr_rod {
  * at least a quarter of a diameter from the sides of the wedge. Rods that are not wholly within the circle are skipped.
  * Returns [*num_rods], owned by the caller; NULL if memory runs out. */
 struct lr_rod *lr_derenzo_rods(double radius_mm, int *num_rods, const lr_log *log);
-
-#endif

@@ -6,8 +6,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/sized.h"
-#include "base/units.h"
+#include "base/vec.h"
 #include "model/simulate/derenzo.h"
 
 #include <float.h>

@@ -6,8 +6,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "base/sized.h"
-#include "base/units.h"
 #include "base/vec.h"
 #include "model/lors/attenuation.h"
 #include "model/scanner/scanner.h"
@@ -230,11 +228,10 @@ static bool detect(const struct simulation *simulation, const struct pair *pair,
 }
 
 /* Simulates runs of pairs, and counts the events of each run. The data that finds a pair's voxel is prefetched. */
-static void follow_runs(void *user, int64_t begin, int64_t end, int worker)
+static void follow_runs(void *user, int64_t begin, int64_t end)
 {
     const struct simulation *simulation = user;
     struct batch *batch = simulation->following;
-    (void)worker;
     for (int64_t run = begin; run < end; run++) {
         struct drawn drawn[RUN_PAIRS]; /* pairs that may be detected */
         const uint64_t seed = simulation->params->seed;
@@ -278,8 +275,7 @@ static lr_status begin_batch(struct simulation *simulation, struct batch *batch,
 {
     if (simulation->next_pair > most_pairs_an_event * (known + 1)) {
         return lr_error(simulation->params->log, LR_FAILED,
-                        "of %lld photon pairs %lld are detected: the activity lies where the scanner does not see "
-                        "it%s",
+                        "of %lld photon pairs %lld are detected: the activity lies where the scanner does not see it%s",
                         (long long)simulation->next_pair, (long long)known,
                         simulation->params->mu != NULL ? ", or the mu-map absorbs nearly all: check its unit" : "");
     }
@@ -486,11 +482,7 @@ lr_status lr_events_from_activity_sized(size_t given_bytes, const lr_photon_para
     }
     lr_sight_finish(&simulation.sight);
     lr_mu_lines_finish(&simulation.mu);
-    free(simulation.batches[0].events);
-    free(simulation.batches[1].events);
-    free(simulation.detection_mm);
-    free(simulation.share_begin);
-    free(simulation.cumulated);
-    free(simulation.singles);
+    lr_free_all(simulation.batches[0].events, simulation.batches[1].events, simulation.detection_mm,
+                simulation.share_begin, simulation.cumulated, simulation.singles);
     return status;
 }

@@ -7,13 +7,12 @@
  * replace multinomial numbers, so that events are drawn one by one. Events from counts have a random order (Fisher and
  * Yates). Their times are those of a Poisson process with as many events: sums of exponential gaps, scaled to the
  * duration. */
-#include "base/units.h"
+#include "base/vec.h"
 #include "model/simulate/random.h"
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "base/sized.h"
 
 #include <lr/events.h>
 #include <lr/phantom.h>
@@ -97,10 +96,9 @@ struct job {
     lr_poisson_stream stream;
 };
 
-static void draw_share(void *user, int64_t begin, int64_t end, int worker)
+static void draw_share(void *user, int64_t begin, int64_t end)
 {
     const struct job *job = user;
-    (void)worker;
     for (int64_t k = begin; k < end; k++) {
         struct lr_random at = {
             .seed = job->stream.seed, .element = (uint64_t)(job->stream.first + k), .stream = job->stream.purpose};
@@ -166,8 +164,7 @@ lr_status lr_event_list_bootstrap(lr_event_list *list, uint64_t seed, const lr_l
         event.weight = event.is_delayed ? 1.0f : times[k];
         for (int64_t n = 0; n < copies; n++) events[next++] = event;
     }
-    free(times);
-    free(list->events);
+    lr_free_all(times, list->events);
     list->events = events;
     list->count = left;
     list->info.counts = counts;

@@ -4,8 +4,7 @@
  * Random numbers that depend only on their position in a stream. The numbers are therefore the same for any number of
  * threads and any order. Source: Salmon, Moraes, Dror, Shaw: Parallel Random Numbers: As Easy as 1, 2, 3 (SC 2011).
  * Streams of one seed differ by their purpose (lr_random_stream of lr/phantom.h). */
-#ifndef LR_MODEL_RANDOM_H
-#define LR_MODEL_RANDOM_H
+#pragma once
 
 #include <Random123/philox.h>
 #include <lr/phantom.h>
@@ -29,5 +28,3 @@ static inline void lr_random_pair(const struct lr_random *at, double uniform[2])
         uniform[k] = ((double)(both >> 11) + 0.5) * 0x1.0p-53;
     }
 }
-
-#endif

@@ -7,7 +7,6 @@
 #include "model/simulate/rays.h"
 
 #include "base/mem.h"
-#include "base/units.h"
 #include "base/vec.h"
 #include "model/scanner/scanner.h"
 
@@ -253,8 +252,6 @@ lr_status lr_bundle_init(struct lr_bundle *bundle, const lr_scanner *scanner, in
 
 void lr_bundle_finish(struct lr_bundle *bundle)
 {
-    free(bundle->detection_mm);
-    free(bundle->distance_mm);
-    free(bundle->crystals);
+    lr_free_all(bundle->detection_mm, bundle->distance_mm, bundle->crystals);
     *bundle = (struct lr_bundle){.scanner = NULL};
 }

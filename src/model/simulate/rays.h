@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * The modules and crystals that rays hit. */
-#ifndef LR_MODEL_SIMULATE_RAYS_H
-#define LR_MODEL_SIMULATE_RAYS_H
+#pragma once
 
 #include <lr/scanner.h>
 #include <stdint.h>
@@ -70,5 +69,3 @@ void lr_bundle_follow(struct lr_bundle *bundle, const struct lr_bundle_lines *li
 /* The crystal of a layer that each line hits, [size[1]][size[0]]; -1 = none, or a gap. side: 0 = in direction -`along`,
  * 1 = in direction `along`. */
 const int32_t *lr_bundle_crystals(const struct lr_bundle *bundle, int layer, int side);
-
-#endif

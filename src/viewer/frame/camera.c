@@ -2,7 +2,6 @@
  * Copyright The LORaster authors */
 #include "viewer/frame/camera.h"
 
-#include "base/units.h"
 #include "base/vec.h"
 
 #include <cglm/cglm.h>

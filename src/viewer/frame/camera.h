@@ -3,8 +3,7 @@
  *
  * The camera, which orbits a point at some distance, and tests which objects a ray through the picture hits. Frame
  * and units are LORaster's: mm, right-handed, z along the scanner's axis. */
-#ifndef LR_VIEWER_CAMERA_H
-#define LR_VIEWER_CAMERA_H
+#pragma once
 
 #include <lr/grid.h>
 #include <lr/scanner.h>
@@ -93,5 +92,3 @@ double pick_index(const lr_grid *grid, int axis, double at_mm);
 
 /* The voxel that contains a point. Returns false if there is none. */
 bool pick_voxel(const lr_grid *grid, const double point_mm[3], int voxel[3]);
-
-#endif

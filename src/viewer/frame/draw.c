@@ -99,11 +99,6 @@ struct module_words {
     float centre[4], u[4], v[4], normal[4], face[4];
 };
 
-static struct gl_buffer *make_buffer(struct draw *draw, const char *label, int64_t bytes, const void *data)
-{
-    return gl_buffer_create(draw->ctx, &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
-}
-
 lr_status draw_set_scanner(struct draw *draw, const lr_scanner *scanner)
 {
     forget_scanner(draw);
@@ -129,9 +124,9 @@ lr_status draw_set_scanner(struct draw *draw, const lr_scanner *scanner)
             }
         }
 
-        draw->modules = make_buffer(draw, "modules", scanner->num_modules * (int64_t)sizeof(*modules), modules);
-        draw->colours = make_buffer(draw, "colours of modules", 4 * (int64_t)scanner->num_modules, NULL);
-        draw->values = make_buffer(draw, "values of crystals", 4 * (int64_t)scanner->num_crystals, NULL);
+        draw->modules = gl_data_buffer(draw->ctx, "modules", scanner->num_modules * (int64_t)sizeof(*modules), modules);
+        draw->colours = gl_data_buffer(draw->ctx, "colours of modules", 4 * (int64_t)scanner->num_modules, NULL);
+        draw->values = gl_data_buffer(draw->ctx, "values of crystals", 4 * (int64_t)scanner->num_crystals, NULL);
     }
 
     free(modules);
@@ -233,13 +228,6 @@ lr_status draw_begin_image(struct draw *draw, enum draw_image which, const lr_im
     return upload_piece(draw, which);
 }
 
-bool draw_is_busy(const struct draw *draw)
-{
-    bool is_busy = false;
-    for (int k = 0; k < DRAW_NUM_IMAGES; k++) is_busy = is_busy || draw->coming[k].texture != NULL;
-    return is_busy;
-}
-
 void draw_advance(struct draw *draw)
 {
     for (int k = 0; k < DRAW_NUM_IMAGES; k++) {
@@ -302,7 +290,7 @@ lr_status draw_set_lines(struct draw *draw, enum draw_lines which, const struct 
     draw->lines[which] = NULL;
     draw->num_lines[which] = 0;
     if (count == 0) return LR_OK;
-    draw->lines[which] = make_buffer(draw, "lines", count * (int64_t)sizeof(*lines), lines);
+    draw->lines[which] = gl_data_buffer(draw->ctx, "lines", count * (int64_t)sizeof(*lines), lines);
     if (draw->lines[which] == NULL) return LR_FAILED;
     draw->num_lines[which] = count;
     return LR_OK;
@@ -421,13 +409,6 @@ static lr_status draw_group(struct draw *draw, const struct frame *frame, enum d
 static const struct gl_texture *image_or_empty(const struct draw *draw, enum draw_image which)
 {
     return draw->images[which] != NULL ? draw->images[which] : draw->empty;
-}
-
-void draw_clear(struct gl_target *target, uint32_t ground)
-{
-    struct gl_clear clear = {.depth = 1.0f};
-    for (int k = 0; k < 4; k++) clear.colours[0].f[k] = (float)(ground >> (24 - 8 * k) & 255) / 255.0f;
-    gl_target_clear(target, &clear);
 }
 
 /* The box of an image, to its outer faces. */

@@ -3,8 +3,7 @@
  *
  * The 3-D scene: modules and crystals, slices and volumes of images, lines. Contents are set once and drawn in every
  * frame. */
-#ifndef LR_VIEWER_DRAW_H
-#define LR_VIEWER_DRAW_H
+#pragma once
 
 #include "gl/pass.h"
 #include "viewer/frame/camera.h"
@@ -81,7 +80,6 @@ lr_status draw_set_image(struct draw *draw, enum draw_image which, const lr_imag
  * until another image is set. largest: the value of its largest voxel. */
 lr_status draw_begin_image(struct draw *draw, enum draw_image which, const lr_image *image, double largest);
 void draw_advance(struct draw *draw);
-bool draw_is_busy(const struct draw *draw);
 
 /* Shows a texture that the caller owns, [z][y][x] on the grid, until another image is set. highest: the value of its
  * largest voxel. */
@@ -156,9 +154,6 @@ struct draw_params {
     bool has_volume; /* shows slices.image as a volume, from slices.low to slices.high, in the haze of the mu-map */
 };
 
-/* Clears the target. ground: the colour below panels, 0xRRGGBBAA. */
-void draw_clear(struct gl_target *target, uint32_t ground);
-
 /* Clears the viewport and draws the scene. */
 lr_status draw_scene(struct draw *draw, struct gl_target *target, const struct draw_params *params);
 
@@ -171,5 +166,3 @@ lr_status draw_pane(struct draw *draw, struct gl_target *target, const struct dr
  * [size[1]][size[0]]. *texture: owned by the caller; NULL = none yet. */
 lr_status draw_set_picture(struct gl_texture **texture, struct gl_context *ctx, const char *label, const int size[2],
                            const uint8_t *texels);
-
-#endif

@@ -4,8 +4,7 @@
  * Passes an image from a job's OpenGL context to the window's context. The two contexts share objects. There are two
  * textures: one is shown while the other is written. Because of fences, no thread waits for the other one, and no
  * half-written image is shown. */
-#ifndef LR_VIEWER_HANDOVER_H
-#define LR_VIEWER_HANDOVER_H
+#pragma once
 
 #include "gl/resource.h"
 
@@ -44,5 +43,3 @@ lr_status handover_write(struct handover *handover, const lr_vector *image, doub
 /* Takes a newer image and returns true if there is one. Called once a frame on the window's thread. Does not wait:
  * an image that is still being written is taken in a later frame. */
 bool handover_take(struct handover *handover);
-
-#endif

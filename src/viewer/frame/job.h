@@ -3,8 +3,7 @@
  *
  * Work in the background. A job is one thread, which the window's thread watches and stops. A task runner runs the
  * newest requested task; tools compute with it. */
-#ifndef LR_VIEWER_JOB_H
-#define LR_VIEWER_JOB_H
+#pragma once
 
 #include <lr/log.h>
 #include <pthread.h>
@@ -98,5 +97,3 @@ void task_runner_cancel(struct task_runner *runner);
  * failure. */
 bool task_runner_take(struct task_runner *runner);
 bool task_runner_take_failure(struct task_runner *runner);
-
-#endif

@@ -92,11 +92,9 @@ void ui_set_look(bool light)
         light ? ImVec4(0.13f, 0.40f, 0.75f, 1.0f) : ImVec4(0.36f, 0.63f, 0.95f, 1.0f);
 }
 
-uint32_t ui_ground(void)
+const float *ui_ground(void)
 {
-    uint32_t rgba = 0xff;
-    for (int k = 0; k < 3; k++) rgba |= (uint32_t)(255.0f * grounds[is_light][k] + 0.5f) << (24 - 8 * k);
-    return rgba;
+    return grounds[is_light];
 }
 
 static ImVec4 ui_tone_colour(enum ui_tone tone)

@@ -6,8 +6,7 @@
  *
  * A widget's label is both its displayed text and its name within the panel; text after ## is not displayed. A
  * widget that returns bool returns true if a person changed or pressed it in this frame. */
-#ifndef LR_VIEWER_UI_H
-#define LR_VIEWER_UI_H
+#pragma once
 
 #include "viewer/frame/window.h"
 
@@ -43,10 +42,10 @@ void ui_take(struct ui *ui, const struct input_event *event);
 void ui_begin(struct ui *ui, double seconds);
 lr_status ui_end(struct ui *ui, struct gl_target *target);
 
-/* ui_set_look chooses light or dark panels. ui_ground returns the colour of their background, 0xRRGGBBAA, for panels
- * with ui_place.has_ground. */
+/* ui_set_look chooses light or dark panels. ui_ground returns the colour of their background, red to blue from 0 to
+ * 1, for panels with ui_place.has_ground. */
 void ui_set_look(bool light);
-uint32_t ui_ground(void);
+const float *ui_ground(void);
 
 /* --- panels --- */
 
@@ -247,6 +246,4 @@ void ticks_write(const struct ticks *ticks, int k, char text[TICKS_TEXT]);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

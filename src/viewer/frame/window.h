@@ -3,8 +3,7 @@
  *
  * A drawing surface with its context and input: a window on the screen, or an invisible surface for scripts. Only
  * one thread uses it. */
-#ifndef LR_VIEWER_WINDOW_H
-#define LR_VIEWER_WINDOW_H
+#pragma once
 
 #include <lr/log.h>
 #include <pthread.h>
@@ -137,6 +136,4 @@ const char *window_pasted(struct window *window);          /* text of the clipbo
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

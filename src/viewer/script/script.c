@@ -172,11 +172,7 @@ failed:
 
 void script_destroy(struct script *script)
 {
-    if (script != NULL) {
-        free(script->text);
-        free(script->steps);
-        free(script);
-    }
+    if (script != NULL) lr_free_all(script->text, script->steps, script);
 }
 
 /* --- running --- */

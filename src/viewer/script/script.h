@@ -4,8 +4,7 @@
  * Scripts of the viewer: files with one step on each line. The tables of the tools define the commands;
  * docs/guide/viewer-scripts.md lists them. Words are separated by blanks. "..." makes a word that contains blanks.
  * The rest of a line after # is ignored. */
-#ifndef LR_VIEWER_SCRIPT_H
-#define LR_VIEWER_SCRIPT_H
+#pragma once
 
 #include <lr/log.h>
 #include <stdbool.h>
@@ -72,5 +71,3 @@ void script_destroy(struct script *script); /* NULL is allowed */
 /* Runs the steps that come before the next frame. A waiting step is called again before each frame. The viewer ends
  * after the last step, or after a step that failed. */
 lr_status script_run(struct script *script, struct app *app);
-
-#endif

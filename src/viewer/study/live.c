@@ -256,8 +256,7 @@ static void finish_guesses(struct live_work *work)
         lr_lor_data_destroy(work->guesses[k].data);
         lr_lors_destroy(work->guesses[k].lors);
     }
-    free(work->guesses);
-    free(work->guess_params);
+    lr_free_all(work->guesses, work->guess_params);
     work->guesses = NULL;
     work->guess_params = NULL;
     work->num_guesses = 0;
@@ -690,11 +689,7 @@ void live_destroy(struct live *live)
     live_work_finish(&live->work);
     pthread_cond_destroy(&live->changed);
     pthread_mutex_destroy(&live->mutex);
-    free(live->image);
-    free(live->history);
-    free(live->rounds);
-    free(live->guesses);
-    free(live);
+    lr_free_all(live->image, live->history, live->rounds, live->guesses, live);
 }
 
 /* --- starting --- */
@@ -784,8 +779,7 @@ lr_status live_start(struct live *live, const struct study_view *study, const st
     }
 
     /* Frees the last reconstruction. The mutex is not needed, because no job is running. */
-    free(live->image);
-    free(live->guesses);
+    lr_free_all(live->image, live->guesses);
     const int64_t num_voxels = lr_grid_num_voxels(&grid);
     const int guesses = request->guesses > 1 ? request->guesses : 0;
     live->image = lr_alloc(num_voxels, sizeof(*live->image), "an image", log);
@@ -880,13 +874,13 @@ bool live_copy_guess(struct live *live, int guess, int64_t *serial, float *value
     return is_newer;
 }
 
-int live_copy_rounds(struct live *live, int first, struct live_round *rounds, int capacity)
+bool live_copy_round(struct live *live, int number, struct live_round *round)
 {
     pthread_mutex_lock(&live->mutex);
-    const int total = live->guesses != NULL ? live->num_iterations : 0;
-    for (int n = first; n < total && n - first < capacity; n++) rounds[n - first] = live->rounds[n];
+    const bool is_there = live->guesses != NULL && number < live->num_iterations;
+    if (is_there) *round = live->rounds[number];
     pthread_mutex_unlock(&live->mutex);
-    return total;
+    return is_there;
 }
 
 int live_copy_history(struct live *live, int first, struct live_iteration *iterations, int capacity)

@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Live reconstruction: the window starts, pauses, steps and stops it, and a job computes it in the background. */
-#ifndef LR_VIEWER_LIVE_H
-#define LR_VIEWER_LIVE_H
+#pragma once
 
 #include "viewer/frame/handover.h"
 #include "viewer/frame/job.h"
@@ -126,12 +125,9 @@ bool live_copy_image(struct live *live, int64_t *serial, float *values);
  * composition. */
 bool live_copy_guess(struct live *live, int guess, int64_t *serial, float *values);
 
-/* Copies compositions in the way in which live_copy_history copies iterations. Each iteration of the history has one
- * composition. */
-int live_copy_rounds(struct live *live, int first, struct live_round *rounds, int capacity);
+/* Copies the composition of an iteration, which is counted from 0. Returns false if there is none yet. */
+bool live_copy_round(struct live *live, int number, struct live_round *round);
 
 /* Returns the number of iterations so far. Copies at most `capacity` of them, from index `first` on (counted from
  * 0). */
 int live_copy_history(struct live *live, int first, struct live_iteration *iterations, int capacity);
-
-#endif

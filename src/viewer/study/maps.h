@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * The sensitivity image, and LOR data as pictures. */
-#ifndef LR_VIEWER_MAPS_H
-#define LR_VIEWER_MAPS_H
+#pragma once
 
 #include "viewer/study/study.h"
 
@@ -61,5 +60,3 @@ struct lor_value {
 /* Lists the largest values above 0, in descending order; among equal values, the lowest LOR comes first. At most
  * `capacity` entries are filled in. Returns the number of entries. */
 int highest_of_data(const lr_lor_data *data, struct lor_value *highest, int capacity);
-
-#endif

@@ -2,8 +2,7 @@
  * Copyright The LORaster authors
  *
  * Operators for jobs, either new or cached from an earlier job. */
-#ifndef LR_VIEWER_OPERATORS_H
-#define LR_VIEWER_OPERATORS_H
+#pragma once
 
 #include "viewer/study/study.h"
 
@@ -50,5 +49,3 @@ struct operator_work {
  * be called on any thread. errors: those of operator_create and of `run`; the operator is then not kept in the
  * cache. */
 lr_status cached_operator_run(struct cached_operator *cached, const struct operator_work *work);
-
-#endif

@@ -133,8 +133,7 @@ void opened_release(struct opened *opened)
     lr_image_destroy(opened->image);
     lr_lor_data_destroy(opened->prompts);
     lr_lor_data_destroy(opened->delayeds);
-    free(opened->path);
-    free(opened);
+    lr_free_all(opened->path, opened);
 }
 
 struct study_content {

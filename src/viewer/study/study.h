@@ -3,8 +3,7 @@
  *
  * The open files: a scanner, and images and data that belong to it. Files are opened in the background. The old
  * content is replaced only if all files were read. */
-#ifndef LR_VIEWER_STUDY_H
-#define LR_VIEWER_STUDY_H
+#pragma once
 
 #include "viewer/frame/job.h"
 
@@ -108,5 +107,3 @@ const lr_diagnosis *study_refused(const struct study *study, const lr_scanner_dr
 /* A grid of about 64 x 64 x n nearly cubic voxels that fill the field of view. If the scanner does not give one, the
  * voxels fill the space that the modules enclose. */
 lr_grid study_default_grid(const lr_scanner *scanner);
-
-#endif

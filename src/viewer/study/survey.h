@@ -3,8 +3,7 @@
  *
  * Numbers of an image's region: mean, deviation, total and histogram. The caller passes all slices twice, from the first
  * to the last one. Each call may pass any number of slices. */
-#ifndef LR_VIEWER_SURVEY_H
-#define LR_VIEWER_SURVEY_H
+#pragma once
 
 #include "viewer/frame/draw.h"
 
@@ -31,5 +30,3 @@ void survey_begin(struct survey *survey, const lr_grid *grid, const struct draw_
 /* Takes the values of `count` whole slices from slice survey->next on, [count][ny][nx]; count is at most survey->end -
  * survey->next. */
 void survey_add(struct survey *survey, const float *values, int count);
-
-#endif

@@ -4,7 +4,6 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/units.h"
 #include "base/vec.h"
 #include "viewer/study/operators.h"
 
@@ -83,9 +82,7 @@ static void destroy(void *object)
 {
     struct tube_task *task = object;
     lr_image_destroy(task->image);
-    free(task->weight);
-    free(task->kernel);
-    free(task->voxels);
+    lr_free_all(task->weight, task->kernel, task->voxels);
     study_view_release(&task->study);
     free(task);
 }

@@ -3,8 +3,7 @@
  *
  * LOR mode: a LOR as a column of the matrix. The tube of response of two crystals as an image, its profile along the
  * line, and the time-of-flight kernel on the line. */
-#ifndef LR_VIEWER_TUBE_H
-#define LR_VIEWER_TUBE_H
+#pragma once
 
 #include "viewer/study/study.h"
 
@@ -72,5 +71,3 @@ extern const struct task_kind tube_kind; /* argument of task_runner_init */
 /* Requests a tube; the newest request replaces earlier ones. errors: those of tube_check. */
 lr_status tube_ask(struct task_runner *runner, const struct study_view *study, const struct tube_request *request,
                    const lr_log *log);
-
-#endif

@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/order.h"
-#include "base/units.h"
 #include "base/vec.h"
 #include "picture/pixel_lor.h"
 #include "viewer/frame/draw.h"
@@ -85,12 +84,7 @@ static const double most_pixels = 64e6;
 
 static void finish_window(struct voxel_window *window)
 {
-    free(window->pixels);
-    free(window->lors);
-    free(window->weight);
-    free(window->sampled);
-    free(window->exact);
-    free(window->difference);
+    lr_free_all(window->pixels, window->lors, window->weight, window->sampled, window->exact, window->difference);
 }
 
 static void destroy(void *object)
@@ -98,8 +92,7 @@ static void destroy(void *object)
     struct voxel_task *task = object;
     for (int k = 0; k < task->result.num_windows; k++) finish_window(&task->windows[k]);
     for (int k = 0; k < NUM_VOXEL_ROWS; k++) row_copy_finish(&task->rows[k]);
-    free(task->windows);
-    free(task->pairs);
+    lr_free_all(task->windows, task->pairs);
     study_view_release(&task->study);
     free(task);
 }

@@ -3,8 +3,7 @@
  *
  * Voxel mode: a row of the matrix as pictures of the primary modules' faces. The pictures show which LORs detect
  * emissions from a point and from the voxel around it. */
-#ifndef LR_VIEWER_VOXEL_H
-#define LR_VIEWER_VOXEL_H
+#pragma once
 
 #include "gl/resource.h"
 #include "model/lors/rows.h"
@@ -197,5 +196,3 @@ bool sheet_pixel(const struct sheet *sheet, const double at[2], int *window, int
 
 /* Finds where the corner of a window's pixel lies on the sheet, in the coordinates of sheet_pixel. */
 void sheet_corners(const struct sheet *sheet, int window, const double place[2], double at[2]);
-
-#endif

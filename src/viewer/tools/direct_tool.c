@@ -114,8 +114,7 @@ static void destroy_histo(void *object)
 {
     struct histo_task *task = object;
     lr_histo_images_destroy(task->histo);
-    free(task->path);
-    free(task);
+    lr_free_all(task->path, task);
 }
 
 static lr_status run_histo(void *object, const lr_log *log, const lr_progress *progress)

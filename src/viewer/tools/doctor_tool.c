@@ -19,8 +19,7 @@ static const uint32_t plain_colour = 0x6f8fafff, suspect_colour = 0xe69f00ff;
 static void forget(struct app *app)
 {
     struct doctor_state *tool = app_state(app, &doctor_tool);
-    free(tool->refused.modules);
-    free(tool->refused.first_crystal);
+    lr_free_all(tool->refused.modules, tool->refused.first_crystal);
     tool->refused = (lr_scanner){0};
 }
 

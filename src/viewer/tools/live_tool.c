@@ -133,7 +133,7 @@ static lr_status update_guesses(struct app *app)
         if (tool->images == NULL) return LR_FAILED;
     }
     struct live_round next;
-    while (live_copy_rounds(live->live, tool->rounds, &next, 1) > tool->rounds) {
+    while (live_copy_round(live->live, tool->rounds, &next)) {
         const int n = tool->rounds++;
         tool->last = next;
         if (n >= GUESSES_HISTORY) continue;
@@ -500,8 +500,7 @@ static void choose_method(struct app *app)
         static const char *const elements[] = {"tubes of response", "thin lines", "exact"};
         int kernel = (int)request->elements;
         if (ui_choose("elements", &kernel, elements, 3)) request->elements = (lr_listmode_kernel)kernel;
-        ui_hint("of events: shares of a tube around the line, of a thin ray, or solid angles, which take "
-                "long");
+        ui_hint("of events: shares of a tube around the line, of a thin ray, or solid angles, which take long");
     }
     if (request->family == LIVE_DIRECT && direct_tool_histo(app) == NULL) {
         static const int azimuths[2] = {1, 120}, tilts[2] = {1, 16};
@@ -527,8 +526,7 @@ static void choose_method(struct app *app)
     ui_hint("0: until stopped");
     if (request->family == LIVE_CORRESPONDENCE) {
         ui_slide("points a voxel", &request->samples, samples);
-        ui_hint("N, points of each voxel that its elements are averaged over; 0: by the crystals' "
-                "pitch");
+        ui_hint("N, points of each voxel that its elements are averaged over; 0: by the crystals' pitch");
         ui_slide("guesses", &request->guesses, guesses);
         ui_hint("each is made of its own share of the LORs, as by the ranks of a cluster; then they are "
                 "composed: x = sum of \u03b1 x[g], with the least residual over all LORs. 0: none");

@@ -123,8 +123,7 @@ static void show_panel(struct app *app)
     }
     int kernel = (int)request->kernel;
     changed = ui_choose("elements of", &kernel, kernels, TUBE_NUM_KERNELS) || changed;
-    ui_hint("the LOR's are probabilities; an event's those of list mode, by its kernels, with its "
-            "time of flight");
+    ui_hint("the LOR's are probabilities; an event's those of list mode, by its kernels, with its time of flight");
     request->kernel = (enum tube_kernel)kernel;
     const bool can_have_tof = app->open.scanner->tof_resolution_ps > 0;
     if (kernel != TUBE_LOR && !can_have_tof) {

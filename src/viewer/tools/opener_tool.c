@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
 #define _XOPEN_SOURCE 700 /* needed for realpath */
+#include "base/mem.h"
 #include "base/path.h"
 #include "base/vec.h"
 #include "model/scanner/scanner.h"
@@ -104,8 +105,7 @@ static void list_folder(struct opener *opener, const char *folder)
         snprintf(opener->error, sizeof(opener->error),
                  "the folder holds more than is listed here: type the file's path");
     }
-    free(whole);
-    free(names);
+    lr_free_all(whole, names);
 }
 
 /* --- recent files --- */

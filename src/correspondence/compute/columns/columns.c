@@ -150,7 +150,7 @@ static lr_status init(struct lr_columns *columns)
     }
     const uint32_t none = 0;
     if (limits->software) {
-        columns->state = lr_data_buffer(columns->ctx, "loops ended", sizeof(none), &none);
+        columns->state = gl_data_buffer(columns->ctx, "loops ended", sizeof(none), &none);
         if (columns->state == NULL) return LR_FAILED;
     }
 
@@ -164,9 +164,9 @@ static lr_status init(struct lr_columns *columns)
     size_groups(columns);
     const int64_t image_bytes = lr_grid_num_voxels(params->grid) * (int64_t)sizeof(float),
                   packed_bytes = 4 * image_bytes;
-    columns->image = lr_data_buffer(columns->ctx, "image in columns", columns->shares * image_bytes, NULL);
+    columns->image = gl_data_buffer(columns->ctx, "image in columns", columns->shares * image_bytes, NULL);
     if (exact && stacks->has_half_turn && packed_bytes <= limits->max_storage_bytes) {
-        columns->packed = lr_data_buffer(columns->ctx, "image with its images", packed_bytes, NULL);
+        columns->packed = gl_data_buffer(columns->ctx, "image with its images", packed_bytes, NULL);
         if (columns->packed == NULL) return LR_FAILED;
     }
     return columns->image != NULL ? lr_columns_upload_scene(columns) : LR_FAILED;
@@ -211,9 +211,8 @@ void *lr_columns_create(const struct lr_method_params *params)
     lr_status status = LR_OK;
     if (gl_context_limits(columns->ctx)->software && 4 * rays * (rays + 3) * crystals > 2 * GL_MOST_ROUNDS_SOFTWARE)
         status = lr_error(backend->log, LR_USAGE,
-                          "%d x %d lines a crystal are too many for the software renderer, which ends a "
-                          "shader's loops after 65,535 rounds: use fewer rays, backend native or cpu, or "
-                          "a graphics processor",
+                          "%d x %d lines a crystal are too many for the software renderer, which ends a shader's loops "
+                          "after 65,535 rounds: use fewer rays, backend native or cpu, or a graphics processor",
                           backend->rays, backend->rays);
     if (status == LR_OK) status = init(columns);
     if (status != LR_OK) {
@@ -233,14 +232,8 @@ void lr_columns_destroy(void *self)
         lr_columns_stacks_finish(columns->stacks);
         free(columns->stacks);
     }
-    gl_buffer_destroy(columns->state);
-    gl_buffer_destroy(columns->image);
-    gl_buffer_destroy(columns->masks.words);
-    gl_buffer_destroy(columns->masks.entries);
-    gl_buffer_destroy(columns->points);
-    gl_buffer_destroy(columns->cells);
-    gl_buffer_destroy(columns->packed);
-    gl_buffer_destroy(columns->modules);
+    gl_buffers_destroy(columns->state, columns->image, columns->masks.words, columns->masks.entries, columns->points,
+                       columns->cells, columns->packed, columns->modules);
     free(columns);
 }
 

@@ -4,8 +4,7 @@
  * The columns method (docs/method/correspondence.md, "Columns"), for scanners whose modules share an axial direction
  * along a grid axis. Projections over module pairs need no atomics, because a sum is never shared: one thread adds up
  * the sum of a LOR (forward) or of a voxel (backward). Results have the same bits in every run. */
-#ifndef LR_CORRESPONDENCE_COMPUTE_COLUMNS_COLUMNS_H
-#define LR_CORRESPONDENCE_COMPUTE_COLUMNS_COLUMNS_H
+#pragma once
 
 #include "correspondence/compute/method.h"
 #include "correspondence/compute/rows/merge.h"
@@ -272,5 +271,3 @@ lr_status lr_window_open(struct lr_window *window, const lr_vector *data, bool i
 
 /* Destroys the window's buffers. */
 void lr_window_close(struct lr_window *window);
-
-#endif

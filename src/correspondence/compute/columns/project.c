@@ -83,11 +83,7 @@ lr_status lr_window_begin(struct lr_window *window, struct lr_columns *columns, 
 
 void lr_window_close(struct lr_window *window)
 {
-    gl_buffer_destroy(window->by_column);
-    gl_buffer_destroy(window->by_lor);
-    gl_buffer_destroy(window->pairs);
-    gl_buffer_destroy(window->stacks.pairs);
-    gl_buffer_destroy(window->stacks.members);
+    gl_buffers_destroy(window->by_column, window->by_lor, window->pairs, window->stacks.pairs, window->stacks.members);
     window->stacks = (struct lr_stack_buffers){0};
     window->by_column = window->by_lor = window->pairs = NULL;
     window->lor_order = (struct gl_range){0};
@@ -216,10 +212,8 @@ static lr_status run_pass(const struct lr_window *window, enum lr_columns_progra
     struct gl_pass pass = gl_pass_compute(program, &uniforms, sizeof(uniforms),
                                           (const int[3]){step->groups[0], step->groups[1], step->groups[2]});
     lr_columns_bind_scene(window->columns, &pass);
-    pass.buffers[LR_BIND_COLUMN_PAIRS].buffer = window->pairs;
-    pass.buffers[LR_BIND_COLUMN_IMAGE].buffer = window->columns->image;
-    pass.buffers[LR_BIND_COLUMN_STACKS].buffer = window->stacks.pairs;
-    pass.buffers[LR_BIND_COLUMN_LIST].buffer = window->stacks.members;
+    gl_pass_bind(&pass, {LR_BIND_COLUMN_PAIRS, window->pairs}, {LR_BIND_COLUMN_IMAGE, window->columns->image},
+                 {LR_BIND_COLUMN_STACKS, window->stacks.pairs}, {LR_BIND_COLUMN_LIST, window->stacks.members});
 
     const bool to_lor_order = which == LR_COLUMNS_TO_LOR_ORDER || which == LR_COLUMNS_STACKS_TO_LOR_ORDER;
     const struct gl_range by_column = {.buffer = window->by_column};
@@ -440,7 +434,7 @@ static lr_status run_lors(struct lr_columns *columns, const struct lors *lors)
         }
         const int64_t bytes = count * (int64_t)sizeof(*entries);
         if (entries != NULL && numbers != NULL) {
-            list = lr_data_buffer(columns->ctx, "list of LORs", bytes, entries);
+            list = gl_data_buffer(columns->ctx, "list of LORs", bytes, entries);
             pair_buffer = lr_columns_upload_pairs(columns, &pairs, 0, pairs.num_pairs, NULL);
         }
         struct gl_program *program =
@@ -461,9 +455,8 @@ static lr_status run_lors(struct lr_columns *columns, const struct lors *lors)
             struct gl_pass pass = gl_pass_compute(program, &uniforms, sizeof(uniforms),
                                                   (const int[3]){gl_divide_up(end - first, in_group), 1, 1});
             lr_columns_bind_scene(columns, &pass);
-            pass.buffers[LR_BIND_COLUMN_PAIRS].buffer = pair_buffer;
-            pass.buffers[LR_BIND_COLUMN_LIST].buffer = list;
-            pass.buffers[LR_BIND_COLUMN_IMAGE].buffer = lors->image;
+            gl_pass_bind(&pass, {LR_BIND_COLUMN_PAIRS, pair_buffer}, {LR_BIND_COLUMN_LIST, list},
+                         {LR_BIND_COLUMN_IMAGE, lors->image});
             status = gl_pass_run(columns->ctx, &pass);
             if (status == LR_OK)
                 status = lr_progress_report(columns->params.progress, what, (double)(begin + end), (double)num_lors);
@@ -472,10 +465,8 @@ static lr_status run_lors(struct lr_columns *columns, const struct lors *lors)
         if (status == LR_OK && lors->is_forward) status = gl_buffer_read(list, 0, bytes, entries);
         for (int64_t k = 0; status == LR_OK && lors->is_forward && k < count; k++)
             lors->values[begin + k] = entries[k].value;
-        gl_buffer_destroy(pair_buffer);
-        gl_buffer_destroy(list);
-        free(numbers);
-        free(entries);
+        gl_buffers_destroy(pair_buffer, list);
+        lr_free_all(numbers, entries);
     }
     return status;
 }
@@ -573,9 +564,8 @@ static lr_status run_points(void *user, const struct lr_point_list *list)
             struct gl_pass pass = gl_pass_compute(program, &uniforms, sizeof(uniforms),
                                                   (const int[3]){list->end_point - list->first_point, 1, 1});
             lr_columns_bind_scene(columns, &pass);
-            pass.buffers[LR_BIND_COLUMN_PAIRS].buffer = listing->pairs;
-            pass.buffers[LR_BIND_COLUMN_POINTS].buffer = list->points;
-            pass.buffers[LR_BIND_OUTPUT].buffer = list->list;
+            gl_pass_bind(&pass, {LR_BIND_COLUMN_PAIRS, listing->pairs}, {LR_BIND_COLUMN_POINTS, list->points},
+                         {LR_BIND_OUTPUT, list->list});
             LR_TRY(gl_pass_run(columns->ctx, &pass));
         }
     }

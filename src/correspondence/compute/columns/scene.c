@@ -274,7 +274,7 @@ static struct gl_buffer *upload_modules(struct lr_columns *columns)
                               modules[m].first_around == modules[stacks->first[stack]].first_around;
     }
     struct gl_buffer *buffer =
-        lr_data_buffer(columns->ctx, "column modules", count * (int64_t)sizeof(*modules), modules);
+        gl_data_buffer(columns->ctx, "column modules", count * (int64_t)sizeof(*modules), modules);
     free(modules);
     return buffer;
 }
@@ -315,7 +315,7 @@ lr_status lr_columns_upload_scene(struct lr_columns *columns)
         points[next][0] = leading + trailing;
     }
 
-    columns->points = lr_data_buffer(columns->ctx, "column points", count * (int64_t)sizeof(*points), points);
+    columns->points = gl_data_buffer(columns->ctx, "column points", count * (int64_t)sizeof(*points), points);
     free(points);
     if (columns->points == NULL) return LR_FAILED;
 
@@ -353,7 +353,7 @@ struct gl_buffer *lr_columns_upload_pairs(const struct lr_columns *columns, cons
         first += lors->offsets[pair + 1] - lors->offsets[pair];
     }
     struct gl_buffer *buffer =
-        lr_data_buffer(columns->ctx, "column pairs", (end - begin) * (int64_t)sizeof(*pairs), pairs);
+        gl_data_buffer(columns->ctx, "column pairs", (end - begin) * (int64_t)sizeof(*pairs), pairs);
     free(pairs);
     return buffer;
 }
@@ -376,12 +376,9 @@ struct lr_columns_pass lr_columns_uniforms(const struct lr_columns *columns)
 
 void lr_columns_bind_scene(const struct lr_columns *columns, struct gl_pass *pass)
 {
-    pass->buffers[LR_BIND_COLUMN_MODULES].buffer = columns->modules;
-    pass->buffers[LR_BIND_COLUMN_POINTS].buffer = columns->points;
-    pass->buffers[LR_BIND_MASK_ENTRIES].buffer = columns->masks.entries;
-    pass->buffers[LR_BIND_MASK_WORDS].buffer = columns->masks.words;
-    pass->buffers[LR_BIND_COLUMN_MIDDLES].buffer = columns->cells;
-    pass->buffers[LR_BIND_COLUMN_STATE].buffer = columns->state;
+    gl_pass_bind(pass, {LR_BIND_COLUMN_MODULES, columns->modules}, {LR_BIND_COLUMN_POINTS, columns->points},
+                 {LR_BIND_MASK_ENTRIES, columns->masks.entries}, {LR_BIND_MASK_WORDS, columns->masks.words},
+                 {LR_BIND_COLUMN_MIDDLES, columns->cells}, {LR_BIND_COLUMN_STATE, columns->state});
 }
 
 /* --- images --- */
@@ -415,8 +412,7 @@ static lr_status take_sums(struct lr_columns *columns, const struct lr_fixed *su
     if (program == NULL) return LR_FAILED;
     struct gl_pass pass = gl_pass_compute(program, &uniforms, sizeof(uniforms),
                                           (const int[3]){gl_groups_in_turn(sums->count, LR_GROUP_SIZE), 1, 1});
-    pass.buffers[LR_BIND_COLUMN_LIST].buffer = sums->buffer;
-    pass.buffers[LR_BIND_COLUMN_IMAGE].buffer = columns->image;
+    gl_pass_bind(&pass, {LR_BIND_COLUMN_LIST, sums->buffer}, {LR_BIND_COLUMN_IMAGE, columns->image});
     return gl_pass_run(columns->ctx, &pass);
 }
 

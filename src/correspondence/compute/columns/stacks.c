@@ -179,13 +179,8 @@ lr_status lr_columns_stacks_init(struct lr_columns_stacks *stacks, const struct 
 
 void lr_columns_stacks_finish(struct lr_columns_stacks *stacks)
 {
-    free(stacks->stack_of);
-    free(stacks->place_of);
-    free(stacks->first);
-    free(stacks->count);
-    free(stacks->image);
-    free(stacks->first_cell);
-    free(stacks->spacing_mm);
+    lr_free_all(stacks->stack_of, stacks->place_of, stacks->first, stacks->count, stacks->image, stacks->first_cell,
+                stacks->spacing_mm);
     *stacks = (struct lr_columns_stacks){0};
 }
 
@@ -232,7 +227,7 @@ struct gl_buffer *lr_columns_upload_cells(const struct lr_columns *columns)
         own[cells] = (float)far_cell_mm;
     }
     struct gl_buffer *buffer =
-        lr_data_buffer(columns->ctx, "places of crystals", total * (int64_t)sizeof(*middles), middles);
+        gl_data_buffer(columns->ctx, "places of crystals", total * (int64_t)sizeof(*middles), middles);
     free(middles);
     return buffer;
 }
@@ -326,8 +321,7 @@ lr_status lr_columns_clear_left_out(const struct lr_columns *columns, const lr_s
 
 void lr_stack_order_finish(struct lr_stack_order *order)
 {
-    free(order->pairs);
-    free(order->sources);
+    lr_free_all(order->pairs, order->sources);
     *order = (struct lr_stack_order){0};
 }
 
@@ -398,12 +392,10 @@ lr_status lr_columns_upload_stacks(const struct lr_columns *columns, const lr_se
     }
     buffers->num_pairs = num_pairs;
     buffers->num_values = num_values;
-    buffers->pairs = lr_data_buffer(columns->ctx, "pairs of stacks", num_pairs * (int64_t)sizeof(*pairs), pairs);
+    buffers->pairs = gl_data_buffer(columns->ctx, "pairs of stacks", num_pairs * (int64_t)sizeof(*pairs), pairs);
     buffers->members =
-        lr_data_buffer(columns->ctx, "members of stacks", has_memory ? count * (int64_t)sizeof(*members) : 0, members);
-    free(pairs);
-    free(members);
-    free(keys);
+        gl_data_buffer(columns->ctx, "members of stacks", has_memory ? count * (int64_t)sizeof(*members) : 0, members);
+    lr_free_all(pairs, members, keys);
     return has_memory && buffers->pairs && buffers->members ? LR_OK : LR_FAILED;
 }
 

@@ -135,7 +135,7 @@ static lr_status upload_scene(struct lr_pairs *pairs)
         memcpy(modules[m].v, module->v, sizeof(module->v));
         memcpy(modules[m].normal, module->normal, sizeof(module->normal));
     }
-    pairs->modules = lr_data_buffer(pairs->ctx, "modules of pairs", count * (int64_t)sizeof(*modules), modules);
+    pairs->modules = gl_data_buffer(pairs->ctx, "modules of pairs", count * (int64_t)sizeof(*modules), modules);
     free(modules);
     if (pairs->modules == NULL) return LR_FAILED;
 
@@ -158,7 +158,7 @@ struct gl_buffer *lr_pairs_upload_list(const struct lr_pairs *pairs, const lr_se
                                       .mask = is_masked ? (uint32_t)pair : LR_NONE};
         first += lors->offsets[pair + 1] - lors->offsets[pair];
     }
-    struct gl_buffer *buffer = lr_data_buffer(pairs->ctx, "pairs of modules", count * (int64_t)sizeof(*out), out);
+    struct gl_buffer *buffer = gl_data_buffer(pairs->ctx, "pairs of modules", count * (int64_t)sizeof(*out), out);
     free(out);
     return buffer;
 }
@@ -182,10 +182,8 @@ struct lr_pairs_pass lr_pairs_uniforms(const struct lr_pairs *pairs)
 
 void lr_pairs_bind_scene(const struct lr_pairs *pairs, struct gl_pass *pass)
 {
-    pass->buffers[LR_BIND_PAIR_MODULES].buffer = pairs->modules;
-    pass->buffers[LR_BIND_MASK_ENTRIES].buffer = pairs->masks.entries;
-    pass->buffers[LR_BIND_MASK_WORDS].buffer = pairs->masks.words;
-    pass->buffers[LR_BIND_PAIR_STATE].buffer = pairs->state;
+    gl_pass_bind(pass, {LR_BIND_PAIR_MODULES, pairs->modules}, {LR_BIND_MASK_ENTRIES, pairs->masks.entries},
+                 {LR_BIND_MASK_WORDS, pairs->masks.words}, {LR_BIND_PAIR_STATE, pairs->state});
 }
 
 /* A window: module pairs whose values are on the device at the same time. */
@@ -247,9 +245,8 @@ static lr_status run_window(const struct window *window, enum lr_pairs_program w
                                                    gl_divide_up(uniforms.num_voxels[1], BLOCK),
                                                    slabs - slab < per_step ? slabs - slab : per_step});
                 lr_pairs_bind_scene(pairs, &pass);
-                pass.buffers[LR_BIND_PAIR_LIST].buffer = window->modules;
-                pass.buffers[LR_BIND_PAIR_IMAGE].buffer = pairs->image;
-                pass.buffers[LR_BIND_OUTPUT].buffer = window->values;
+                gl_pass_bind(&pass, {LR_BIND_PAIR_LIST, window->modules}, {LR_BIND_PAIR_IMAGE, pairs->image},
+                             {LR_BIND_OUTPUT, window->values});
                 status = gl_pass_run(pairs->ctx, &pass);
             }
             const double part = (point + 1.0) / points;
@@ -395,8 +392,7 @@ static lr_status project_lors(void *self, bool is_forward, const lr_selection *l
         begin += end - first;
     }
     if (status == LR_OK && !is_forward) status = project(pairs, false, &all, image, &data);
-    free(numbers);
-    free(values);
+    lr_free_all(numbers, values);
     return status;
 }
 
@@ -439,9 +435,8 @@ static lr_status run_points(void *user, const struct lr_point_list *list)
         struct gl_pass pass = gl_pass_compute(program, &uniforms, sizeof(uniforms),
                                               (const int[3]){gl_divide_up(points, LR_GROUP_SIZE), end - begin, 1});
         lr_pairs_bind_scene(pairs, &pass);
-        pass.buffers[LR_BIND_PAIR_LIST].buffer = listing->modules;
-        pass.buffers[LR_BIND_PAIR_POINTS].buffer = list->points;
-        pass.buffers[LR_BIND_OUTPUT].buffer = list->list;
+        gl_pass_bind(&pass, {LR_BIND_PAIR_LIST, listing->modules}, {LR_BIND_PAIR_POINTS, list->points},
+                     {LR_BIND_OUTPUT, list->list});
         LR_TRY(gl_pass_run(pairs->ctx, &pass));
     }
     return LR_OK;
@@ -483,8 +478,8 @@ void *lr_pairs_create(const struct lr_method_params *params)
     pairs->params = *params->backend;
     pairs->ctx = params->ctx;
     pairs->max_window = params->max_window;
-    pairs->image = lr_data_buffer(pairs->ctx, "image", bytes, NULL);
-    pairs->state = lr_data_buffer(pairs->ctx, "state of pairs", 16, NULL);
+    pairs->image = gl_data_buffer(pairs->ctx, "image", bytes, NULL);
+    pairs->state = gl_data_buffer(pairs->ctx, "state of pairs", 16, NULL);
     pairs->watch = params->watch;
     if (!pairs->image || !pairs->state || upload_scene(pairs) != LR_OK) {
         lr_pairs_destroy(pairs);
@@ -499,11 +494,7 @@ void lr_pairs_destroy(void *self)
     if (pairs == NULL) return;
     for (int k = 0; k < LR_NUM_PAIRS_PROGRAMS; k++) gl_program_destroy(pairs->programs[k]);
     lr_merge_programs_finish(&pairs->merge);
-    gl_buffer_destroy(pairs->state);
-    gl_buffer_destroy(pairs->image);
-    gl_buffer_destroy(pairs->masks.words);
-    gl_buffer_destroy(pairs->masks.entries);
-    gl_buffer_destroy(pairs->modules);
+    gl_buffers_destroy(pairs->state, pairs->image, pairs->masks.words, pairs->masks.entries, pairs->modules);
     free(pairs);
 }
 

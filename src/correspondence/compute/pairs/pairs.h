@@ -4,8 +4,7 @@
  * Projections over module pairs in any orientation, pair by pair, in exact mode: docs/method/correspondence.md, "Tilted
  * pairs". In a back-projection, one thread adds up the sum of a voxel, with the same bits in every run. In a forward
  * projection, several threads add to a LOR: in any order or, in deterministic mode, in fixed point. */
-#ifndef LR_CORRESPONDENCE_COMPUTE_PAIRS_PAIRS_H
-#define LR_CORRESPONDENCE_COMPUTE_PAIRS_PAIRS_H
+#pragma once
 
 #include "correspondence/compute/method.h"
 #include "correspondence/compute/rows/merge.h"
@@ -69,5 +68,3 @@ struct lr_pairs_pass lr_pairs_uniforms(const struct lr_pairs *pairs);
 
 /* Binds modules and masks to a pass. */
 void lr_pairs_bind_scene(const struct lr_pairs *pairs, struct gl_pass *pass);
-
-#endif

@@ -80,12 +80,9 @@ lr_status lr_points_run(struct lr_points *points, enum lr_points_pass which, con
     struct gl_pass pass =
         gl_pass_compute(points->programs[which], &uniforms, sizeof(uniforms), (const int[3]){batch->num_images, 1, 1});
     lr_scene_bind(&points->scene, &pass);
-    pass.buffers[LR_BIND_IMAGES].buffer = points->images;
-    pass.buffers[LR_BIND_DRAWS].buffer = points->draws;
-    pass.buffers[LR_BIND_BOXES].buffer = points->boxes;
-    pass.buffers[LR_BIND_SUMS].buffer = points->sums;
-    pass.buffers[LR_BIND_OUTPUT].buffer = output->buffer;
-    pass.buffers[LR_BIND_CUT_SHORT].buffer = points->cut_short;
+    gl_pass_bind(&pass, {LR_BIND_IMAGES, points->images}, {LR_BIND_DRAWS, points->draws},
+                 {LR_BIND_BOXES, points->boxes}, {LR_BIND_SUMS, points->sums}, {LR_BIND_OUTPUT, output->buffer},
+                 {LR_BIND_CUT_SHORT, points->cut_short});
     LR_TRY(gl_pass_run(points->ctx, &pass));
     /* Software renderers end long loops too early, without an error. A shader that notices this sets this flag. */
     uint32_t cut_short = 0;
@@ -93,9 +90,8 @@ lr_status lr_points_run(struct lr_points *points, enum lr_points_pass which, con
     LR_TRY(gl_buffer_read(points->cut_short, 0, sizeof(cut_short), &cut_short));
     if (cut_short == 0) return LR_OK;
     return lr_error(points->params.log, LR_USAGE,
-                    "a crystal sees too many modules, cells or lines at once for the software "
-                    "renderer, which ends a shader's loops after 65,535 rounds: use fewer rays, "
-                    "backend cpu, or a graphics processor");
+                    "a crystal sees too many modules, cells or lines at once for the software renderer, which ends a "
+                    "shader's loops after 65,535 rounds: use fewer rays, backend cpu, or a graphics processor");
 }
 
 lr_status lr_points_collect(struct lr_points *points, const struct lr_batch *batch, const struct gl_buffer *voxels)
@@ -104,9 +100,7 @@ lr_status lr_points_collect(struct lr_points *points, const struct lr_batch *bat
     LR_TRY(points_start(points, LR_POINTS_COLLECT));
     struct gl_pass pass = gl_pass_compute(points->programs[LR_POINTS_COLLECT], &num_rows, sizeof(num_rows),
                                           (const int[3]){gl_divide_up(batch->num_rows, LR_GROUP_SIZE), 1, 1});
-    pass.buffers[LR_BIND_ROWS].buffer = points->rows;
-    pass.buffers[LR_BIND_SUMS].buffer = points->sums;
-    pass.buffers[LR_BIND_OUTPUT].buffer = voxels;
+    gl_pass_bind(&pass, {LR_BIND_ROWS, points->rows}, {LR_BIND_SUMS, points->sums}, {LR_BIND_OUTPUT, voxels});
     return gl_pass_run(points->ctx, &pass);
 }
 
@@ -160,14 +154,14 @@ static lr_status project(void *self, bool is_forward, const lr_selection *part, 
     struct lr_plan_work work = {.rows = &rows,
                                 .window = lr_pair_window_begin(params->lors, NULL, 0),
                                 .emission = is_forward ? image->values : NULL};
-    struct gl_buffer *voxels = is_forward ? NULL : lr_data_buffer(points->ctx, "voxel sums", image_bytes, NULL);
+    struct gl_buffer *voxels = is_forward ? NULL : gl_data_buffer(points->ctx, "voxel sums", image_bytes, NULL);
     lr_status status = is_forward || voxels != NULL ? LR_OK : LR_FAILED;
     while (status == LR_OK && lr_pair_window_next(&work.window, points->max_window)) {
         const int64_t count = work.window.num_values, bytes = count * (int64_t)sizeof(float);
         float *own = data + work.window.first_value;
         status = lr_scene_set_window(&points->scene, &work.window);
         if (status != LR_OK) break;
-        struct gl_buffer *lors = lr_data_buffer(points->ctx, "LOR values", bytes, is_forward ? NULL : own);
+        struct gl_buffer *lors = gl_data_buffer(points->ctx, "LOR values", bytes, is_forward ? NULL : own);
         struct projection at = {.points = points, .output = {.buffer = lors, .num_lors = count}, .voxels = voxels};
         const struct lr_sweep sweep = {.params = params,
                                        .plan = points->plan,
@@ -296,7 +290,7 @@ lr_status lr_points_read_rows(void *self, const struct lr_rows *rows, const lr_r
         (gl_context_limits(points->ctx)->max_storage_bytes - HEAD_BYTES) / (int64_t)sizeof(struct entry);
     listing.capacity = most < MOST_ENTRIES ? most : MOST_ENTRIES;
     listing.capacity = room * images < listing.capacity ? room * images : listing.capacity;
-    listing.list = lr_data_buffer(points->ctx, "matrix elements",
+    listing.list = gl_data_buffer(points->ctx, "matrix elements",
                                   HEAD_BYTES + listing.capacity * (int64_t)sizeof(struct entry), NULL);
     listing.entries = lr_alloc(listing.capacity, sizeof(*listing.entries), "matrix elements", log);
     listing.sorted = lr_alloc(listing.capacity, sizeof(*listing.sorted), "matrix elements", log);
@@ -320,9 +314,7 @@ lr_status lr_points_read_rows(void *self, const struct lr_rows *rows, const lr_r
     }
     lr_plan_destroy(listing.plan);
     gl_buffer_destroy(listing.list);
-    free(listing.image_begin);
-    free(listing.sorted);
-    free(listing.entries);
+    lr_free_all(listing.image_begin, listing.sorted, listing.entries);
     return status;
 }
 
@@ -350,17 +342,17 @@ void *lr_points_create(const struct lr_method_params *given)
     });
     const struct lr_scene_absorption absorption = {params->mu, params->mu_steps};
     if (plan == NULL || lr_scene_init(&points->scene, points->ctx, params->lors, &absorption) != LR_OK) goto failed;
-    points->images = lr_data_buffer(points->ctx, "images of the batch",
+    points->images = gl_data_buffer(points->ctx, "images of the batch",
                                     plan->max_images * (int64_t)sizeof(struct lr_plan_image), NULL);
     points->draws =
-        lr_data_buffer(points->ctx, "draws of the batch", plan->max_draws * (int64_t)sizeof(struct lr_plan_draw), NULL);
+        gl_data_buffer(points->ctx, "draws of the batch", plan->max_draws * (int64_t)sizeof(struct lr_plan_draw), NULL);
     points->rows =
-        lr_data_buffer(points->ctx, "rows of the batch", plan->max_images * (int64_t)sizeof(struct lr_plan_row), NULL);
-    points->sums = lr_data_buffer(points->ctx, "sums of images", plan->max_images * (int64_t)sizeof(float), NULL);
+        gl_data_buffer(points->ctx, "rows of the batch", plan->max_images * (int64_t)sizeof(struct lr_plan_row), NULL);
+    points->sums = gl_data_buffer(points->ctx, "sums of images", plan->max_images * (int64_t)sizeof(float), NULL);
     if (!points->images || !points->draws || !points->rows || !points->sums) goto failed;
 
     const bool may_cut_short = plan->hiding && limits->software;
-    if (may_cut_short) points->cut_short = lr_data_buffer(points->ctx, "loops cut short", sizeof(uint32_t), NULL);
+    if (may_cut_short) points->cut_short = gl_data_buffer(points->ctx, "loops cut short", sizeof(uint32_t), NULL);
     if (params->penetration) points->boxes = lr_penetration_boxes(points->ctx, params->scanner, params->rays);
     if ((!may_cut_short || points->cut_short != NULL) && (!params->penetration || points->boxes != NULL)) return points;
 
@@ -373,12 +365,7 @@ void lr_points_destroy(void *self)
 {
     struct lr_points *points = self;
     if (points == NULL) return;
-    gl_buffer_destroy(points->boxes);
-    gl_buffer_destroy(points->cut_short);
-    gl_buffer_destroy(points->sums);
-    gl_buffer_destroy(points->rows);
-    gl_buffer_destroy(points->draws);
-    gl_buffer_destroy(points->images);
+    gl_buffers_destroy(points->boxes, points->cut_short, points->sums, points->rows, points->draws, points->images);
     for (int k = 0; k < LR_NUM_POINTS_PASSES; k++) gl_program_destroy(points->programs[k]);
     lr_scene_finish(&points->scene);
     lr_plan_destroy(points->plan);

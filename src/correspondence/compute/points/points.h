@@ -3,8 +3,7 @@
  *
  * The points method: passes of the `compute` backend that compute lines or overlaps when they need them, and never
  * store them. A workgroup works on one image, as shaders/correspondence/visit.glsl describes it. */
-#ifndef LR_CORRESPONDENCE_COMPUTE_POINTS_POINTS_H
-#define LR_CORRESPONDENCE_COMPUTE_POINTS_POINTS_H
+#pragma once
 
 #include "correspondence/compute/method.h"
 #include "correspondence/plan.h"
@@ -50,5 +49,3 @@ lr_status lr_points_collect(struct lr_points *points, const struct lr_batch *bat
 
 /* Lists the elements of rows: a function of struct lr_method. */
 lr_status lr_points_read_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink);
-
-#endif

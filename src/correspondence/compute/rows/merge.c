@@ -171,12 +171,7 @@ lr_status lr_merge_open(struct lr_merge *merge)
 
 void lr_merge_finish(struct lr_merge *merge)
 {
-    gl_buffer_destroy(merge->tally);
-    gl_buffer_destroy(merge->sums);
-    gl_buffer_destroy(merge->places);
-    gl_buffer_destroy(merge->values);
-    gl_buffer_destroy(merge->keys);
-    gl_buffer_destroy(merge->list);
+    gl_buffers_destroy(merge->tally, merge->sums, merge->places, merge->values, merge->keys, merge->list);
 }
 
 /* --- passes --- */
@@ -197,11 +192,9 @@ static lr_status run(const struct lr_merge *merge, enum lr_merge_program which, 
         pass.buffers[LR_BIND_ROWS_FROM] = (struct gl_range){merge->list, (1 - to) * half, half};
         pass.buffers[LR_BIND_ROWS_TO] = (struct gl_range){merge->list, to * half, half};
     }
-    pass.buffers[LR_BIND_ROWS_KEYS].buffer = merge->keys;
-    pass.buffers[LR_BIND_ROWS_VALUES].buffer = merge->values;
-    pass.buffers[LR_BIND_ROWS_PLACES].buffer = merge->places;
-    pass.buffers[LR_BIND_ROWS_SUMS].buffer = merge->sums;
-    pass.buffers[LR_BIND_ROWS_STARTS].buffer = merge->tally;
+    gl_pass_bind(&pass, {LR_BIND_ROWS_KEYS, merge->keys}, {LR_BIND_ROWS_VALUES, merge->values},
+                 {LR_BIND_ROWS_PLACES, merge->places}, {LR_BIND_ROWS_SUMS, merge->sums},
+                 {LR_BIND_ROWS_STARTS, merge->tally});
     return gl_pass_run(merge->ctx, &pass);
 }
 
@@ -281,21 +274,17 @@ struct merging {
 void lr_host_merge_finish(struct lr_host_merge *merge)
 {
     for (int64_t k = 0; k < merge->max_rows; k++) lr_elements_finish(&merge->rows[k]);
-    free(merge->rows);
-    free(merge->begin);
-    free(merge->sorted);
-    free(merge->listed);
+    lr_free_all(merge->rows, merge->begin, merge->sorted, merge->listed);
 }
 
 /* Merges rows. The elements of a point are in the order in which one thread listed them, and points are added in
  * ascending order. The sums therefore have the same bits in every run. */
-static void merge_rows(void *user, int64_t begin, int64_t end, int worker)
+static void merge_rows(void *user, int64_t begin, int64_t end)
 {
     const struct merging *merging = user;
     const struct lr_host_merge *merge = merging->merge;
     const int64_t per_row = merging->list->per_row, num_points = merging->part->num_points;
     const double factor = 1.0 / (double)per_row;
-    (void)worker;
     for (int64_t row = begin; row < end; row++) {
         const int64_t first = row * per_row, last = first + per_row < num_points ? first + per_row : num_points;
         struct lr_elements *elements = &merge->rows[row];
@@ -365,9 +354,7 @@ void lr_deliverer_finish(struct lr_deliverer *deliverer)
     lr_owned_row_finish(&deliverer->delivery.row);
     lr_elements_finish(&deliverer->carried);
     lr_owned_row_finish(&deliverer->numbers);
-    free(deliverer->parts);
-    free(deliverer->extents);
-    free(deliverer->elements);
+    lr_free_all(deliverer->parts, deliverer->extents, deliverer->elements);
 }
 
 lr_status lr_deliverer_add(struct lr_deliverer *deliverer, const struct lr_row_part *part,
@@ -385,13 +372,12 @@ lr_status lr_deliverer_add(struct lr_deliverer *deliverer, const struct lr_row_p
     return LR_OK;
 }
 
-static void convert_share(void *user, int64_t begin, int64_t end, int worker)
+static void convert_share(void *user, int64_t begin, int64_t end)
 {
     const struct conversion *conversion = user;
     const struct lr_packed_element *from = conversion->from;
     int64_t *lor = conversion->to->lor;
     double *probability = conversion->to->probability;
-    (void)worker;
     for (int64_t k = begin; k < end; k++) {
         lor[k] = from[k].lor;
         probability[k] = (double)from[k].value;

@@ -4,8 +4,7 @@
  * Merging of lists of elements into rows, on the device. Each row has a table of LORs, with one value per LOR and point
  * of the row. The values of a LOR are added up in the order of the points, and LORs are then sorted. Rows have the same
  * bits in every run. */
-#ifndef LR_CORRESPONDENCE_COMPUTE_ROWS_MERGE_H
-#define LR_CORRESPONDENCE_COMPUTE_ROWS_MERGE_H
+#pragma once
 
 #include "gl/pass.h"
 #include "gl/transfer.h"
@@ -227,5 +226,3 @@ struct lr_point_lister {
 /* Passes every element of the rows to the sink, in order. The context must be current. */
 lr_status lr_point_lists_read_rows(const struct lr_point_lister *lister, const struct lr_rows *rows,
                                    const lr_row_sink *sink);
-
-#endif

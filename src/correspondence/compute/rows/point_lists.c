@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "gl/vectors.h"
 
 #include <stdlib.h>
@@ -46,16 +47,6 @@ struct listing {
     struct lr_deliverer deliverer; /* has the rows of the previous batch while the device works on the next one */
 };
 
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* --- batches of points --- */
 
 /* Chooses the range of the next batch: several whole rows, or a part of one row that has more points than a batch can
@@ -64,9 +55,9 @@ static bool next_batch(struct listing *listing)
 {
     const double now_s = lr_clock_seconds(), taken_s = now_s - listing->begun_s;
     if (listing->begun_s > 0.0 && taken_s < 0.4 * BATCH_SECONDS)
-        listing->points_now = (int)smaller(2 * (int64_t)listing->points_now, listing->max_points);
+        listing->points_now = (int)lr_smaller(2 * (int64_t)listing->points_now, listing->max_points);
     else if (listing->begun_s > 0.0 && taken_s > BATCH_SECONDS)
-        listing->points_now = (int)larger(listing->points_now / 2, listing->least_points);
+        listing->points_now = (int)lr_larger(listing->points_now / 2, listing->least_points);
     listing->begun_s = now_s;
 
     const int per_row = listing->per_row, points = listing->points_now;
@@ -74,8 +65,8 @@ static bool next_batch(struct listing *listing)
     const int64_t row_end = begin - begin % per_row + per_row;
     const int64_t whole = points >= per_row ? points - points % per_row : points;
     listing->begin = begin;
-    listing->end = smaller(begin % per_row > 0 || points < per_row ? row_end : INT64_MAX,
-                           smaller(begin + whole, listing->num_points));
+    listing->end = lr_smaller(begin % per_row > 0 || points < per_row ? row_end : INT64_MAX,
+                              lr_smaller(begin + whole, listing->num_points));
     return listing->end > begin;
 }
 
@@ -165,8 +156,8 @@ static lr_status read_points(struct listing *listing, const int range[2])
     if (fits) return list_points(listing, range);
 
     /* Later batches are made smaller, too, because they would probably have to be split as well. */
-    listing->max_points = (int)larger(smaller(listing->max_points, num_points / 2), listing->least_points);
-    listing->points_now = (int)smaller(listing->points_now, listing->max_points);
+    listing->max_points = (int)lr_larger(lr_smaller(listing->max_points, num_points / 2), listing->least_points);
+    listing->points_now = (int)lr_smaller(listing->points_now, listing->max_points);
 
     /* If there are several rows, the first half is made of whole rows. */
     const int half = num_points / 2;
@@ -258,7 +249,7 @@ lr_status lr_point_lists_read_rows(const struct lr_point_lister *lister, const s
                                             .delivery = {.sink = sink, .log = params->log}}};
 
     const int64_t largest = gl_context_limits(lister->ctx)->max_storage_bytes;
-    const int64_t budget = smaller(lister->max_window * (int64_t)sizeof(float), MOST_BYTES);
+    const int64_t budget = lr_smaller(lister->max_window * (int64_t)sizeof(float), MOST_BYTES);
     /* The numbers of elements and of slots for one point are estimated from the number of crystals. Both are halved
      * until the memory limit has room for a point. */
     const lr_scanner *scanner = params->scanner;
@@ -272,19 +263,19 @@ lr_status lr_point_lists_read_rows(const struct lr_point_lister *lister, const s
     }
     const int64_t per_point = elements > FEWEST_ENTRIES ? elements : FEWEST_ENTRIES;
     const int64_t point_bytes = lr_merge_point_bytes(&listing.merge, per_point);
-    const int64_t fitting = smaller(
-        budget / point_bytes, smaller(most_capacity(&listing) / per_point, largest / (8 * listing.merge.slots) - 1));
-    const int64_t points = smaller(smaller(fitting, MOST_POINTS), listing.num_points);
+    const int64_t fitting = lr_smaller(
+        budget / point_bytes, lr_smaller(most_capacity(&listing) / per_point, largest / (8 * listing.merge.slots) - 1));
+    const int64_t points = lr_smaller(lr_smaller(fitting, MOST_POINTS), listing.num_points);
     listing.max_points = points > 0 ? (int)points : 1;
-    listing.least_points = listing.merge.list_only ? 1 : (int)smaller(listing.max_points, listing.per_row);
-    listing.points_now = (int)larger(smaller(listing.max_points, FIRST_POINTS), listing.least_points);
+    listing.least_points = listing.merge.list_only ? 1 : (int)lr_smaller(listing.max_points, listing.per_row);
+    listing.points_now = (int)lr_larger(lr_smaller(listing.max_points, FIRST_POINTS), listing.least_points);
     listing.merge.max_points = listing.max_points;
-    listing.merge.capacity = smaller(most_capacity(&listing), listing.max_points * per_point);
+    listing.merge.capacity = lr_smaller(most_capacity(&listing), listing.max_points * per_point);
 
     lr_status status = lr_merge_open(&listing.merge);
     if (status == LR_OK) {
         listing.point_buffer =
-            lr_data_buffer(lister->ctx, "points of the batch", listing.max_points * lister->point_bytes, NULL);
+            gl_data_buffer(lister->ctx, "points of the batch", listing.max_points * lister->point_bytes, NULL);
         listing.points = lr_alloc(listing.max_points, (size_t)lister->point_bytes, "points", params->log);
         status = listing.point_buffer && listing.points ? read_all(&listing) : LR_FAILED;
     }
