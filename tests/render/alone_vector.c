@@ -11,7 +11,6 @@
 enum { MOST = 1100 };
 
 static const int counts[] = {0, 1, 63, 65, 257, 1000};
-enum { NUM_COUNTS = sizeof(counts) / sizeof(counts[0]) };
 
 /* The block of shaders/vector/vector.glsl. */
 struct vector_pass {
@@ -88,7 +87,7 @@ static void test_apply(void **context)
         snprintf(defines, sizeof(defines), "OP=%d REAL=%s OTHER=%s", op, is_double ? "double" : "float",
                  is_other_double ? "double" : "float");
         struct gl_program *program = device_program("vector/apply.comp", defines);
-        for (int n = 0; n < NUM_COUNTS; n++) {
+        for (int n = 0; n < length_of(counts); n++) {
             const int mark = num_kept();
             const struct vector_pass uniforms = {
                 .first = {3, 5, 2, 7}, .count = (uint32_t)counts[n], .scalar = 0.75, .lowest = 0.5};
@@ -138,7 +137,7 @@ static void test_sums(void **context)
 {
     for (int is_double = 0; is_double < 2; is_double++) {
         struct gl_program *program = device_program("vector/sums.comp", is_double ? "REAL=double" : NULL);
-        for (int n = 0; n < NUM_COUNTS; n++) {
+        for (int n = 0; n < length_of(counts); n++) {
             const int groups = n < 4 ? 1 : 3;
             const struct vector_pass uniforms = {.first = {4, 1}, .count = (uint32_t)counts[n]};
             struct gl_pass pass = device_pass(program, &uniforms, sizeof(uniforms), groups);
@@ -174,7 +173,7 @@ static void test_sums(void **context)
 static void test_join_sums(void **context)
 {
     struct gl_program *program = device_program("vector/join_sums.comp", NULL);
-    for (int n = 0; n < 4 * NUM_COUNTS; n++) {
+    for (int n = 0; n < 4 * length_of(counts); n++) {
         const int groups = counts[n / 4] / LR_VECTOR_NUM_SUMS,
                   from = n % 2 != 0 ? LR_VECTOR_LARGEST : LR_VECTOR_NUM_SUMS;
         const bool is_added = n / 2 % 2 != 0;
@@ -199,7 +198,7 @@ static void test_divide_counts(void **context)
     for (int has_additive = 0; has_additive < 2; has_additive++) {
         struct gl_program *program =
             device_program("vector/divide_counts.comp", has_additive ? "HAS_ADDITIVE=1" : NULL);
-        for (int n = 0; n < NUM_COUNTS; n++) {
+        for (int n = 0; n < length_of(counts); n++) {
             const int groups = n < 4 ? 1 : 3;
             const struct vector_pass uniforms = {.first = {4, 1, 6}, .count = (uint32_t)counts[n]};
             struct gl_pass pass = device_pass(program, &uniforms, sizeof(uniforms), groups);
@@ -236,7 +235,6 @@ struct layers {
     int size[3], first, count;
 };
 static const struct layers layered[] = {{{1, 1, 1}, 0, 1}, {{5, 3, 7}, 0, 7}, {{5, 3, 7}, 2, 3}, {{9, 7, 3}, 1, 2}};
-enum { NUM_LAYERED = sizeof(layered) / sizeof(layered[0]) };
 
 static int voxel_at(const struct layers *layers, const int at[3])
 {
@@ -254,7 +252,7 @@ static void test_convolve(void **context)
     } uniforms = {.weights = {0.5, 0.3, -0.2, 0.15, 0.1, 0.05, 0.02}};
     for (int is_double = 0; is_double < 2; is_double++) {
         struct gl_program *program = device_program("vector/convolve.comp", is_double ? "REAL=double" : NULL);
-        for (int n = 0; n < 9 * NUM_LAYERED; n++) {
+        for (int n = 0; n < 9 * length_of(layered); n++) {
             const struct layers *layers = &layered[n / 9];
             const int plane = layers->size[0] * layers->size[1], axis = n % 3,
                       reach = (const int[3]){0, 1, 6}[n / 3 % 3];
@@ -298,7 +296,7 @@ static void test_differences(void **context)
         snprintf(defines, sizeof(defines), "WHAT=%d REAL=%s%s", what, is_double ? "double" : "float",
                  has_kappa ? " HAS_KAPPA" : "");
         struct gl_program *program = device_program("vector/differences.comp", defines);
-        for (int n = 0; n < 2 * NUM_LAYERED; n++) {
+        for (int n = 0; n < 2 * length_of(layered); n++) {
             const struct layers *layers = &layered[n / 2];
             const int plane = layers->size[0] * layers->size[1], from = layers->first > 0 ? layers->first - 1 : 0;
             uniforms.epsilon = n % 2 == 0 ? 0 : 0.03; /* 0: a pair of zeros has no term */
@@ -343,7 +341,7 @@ static void test_differences(void **context)
 static void test_fill(void **context)
 {
     struct gl_program *program = device_program("common/fill.comp", NULL);
-    for (int n = 0; n < 2 * NUM_COUNTS; n++) {
+    for (int n = 0; n < 2 * length_of(counts); n++) {
         const uint32_t range[4] = {n % 2 == 0 ? 0 : 7, (uint32_t)counts[n / 2]}, pair[2] = {0xdeadbeef, 17};
         uint32_t uniforms[8] = {range[0], range[1], 0, 0, pair[0], pair[1]};
         struct gl_pass pass = device_pass(program, uniforms, sizeof(uniforms), 2);
@@ -427,5 +425,5 @@ static void test_image_order(void **context)
     }
 }
 
-stage_main("render_alone_vector", CASE(test_apply), CASE(test_sums), CASE(test_join_sums), CASE(test_divide_counts),
-           CASE(test_convolve), CASE(test_differences), CASE(test_fill), CASE(test_blank), CASE(test_image_order))
+stage_main("render_alone_vector", CASES(test_apply, test_sums, test_join_sums, test_divide_counts, test_convolve,
+                                        test_differences, test_fill, test_blank, test_image_order))

@@ -167,7 +167,7 @@ static void check_gather(struct gathering *gathering, int times)
 static void test_gather_all_scanners(void **context)
 {
     uint64_t state = test_seed();
-    for (int k = 0; k < NUM_SCANNER_CASES; k++) {
+    for (int k = 0; k < length_of(scanner_cases); k++) {
         struct stage *stage = stage_open(&(struct stage_params){
             .ctx = *context, .scanner = scanner_cases[k].create(), .rays = 1 + k % 5, .min_tiles = 11});
         struct gathering gathering = gathering_of(stage, &state);
@@ -251,5 +251,5 @@ static void test_collect_alone(void **context)
     gl_program_destroy(program);
 }
 
-stage_main("render_gather", CASE(test_gather_all_scanners), CASE(test_gather_windows), CASE(test_gather_single_pixels),
-           CASE(test_collect_alone))
+stage_main("render_gather",
+           CASES(test_gather_all_scanners, test_gather_windows, test_gather_single_pixels, test_collect_alone))

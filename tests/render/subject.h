@@ -260,7 +260,6 @@ static inline void check_deterministic(struct subject *subject, const float *ima
     enum { ROUNDS = 4 };
     const int64_t count = subject->lors->count;
     float *data[ROUNDS];
-    double largest = 0;
     lr_operator *op = NULL;
     for (int k = 0; k < ROUNDS; k++) {
         subject->params.deterministic = k > 0;
@@ -268,7 +267,7 @@ static inline void check_deterministic(struct subject *subject, const float *ima
         if (k < 3) op = subject_operator(subject, "compute");
         stage_check(subject, array_forward(op, image, data[k]) == LR_OK);
     }
-    for (int64_t l = 0; l < count; l++) largest = fmax(largest, fabs((double)data[0][l]));
+    const double largest = largest_number(data[0], count);
     assert_true(largest > 0);
     for (int64_t l = 0; l < count; l++) {
         const double expected = (double)data[0][l], error = fabs((double)data[1][l] - expected);

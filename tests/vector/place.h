@@ -27,5 +27,5 @@ static inline int place_run(int argc, char **argv, struct CMUnitTest *tests, siz
     int main(int argc, char **argv)                                                                                    \
     {                                                                                                                  \
         struct CMUnitTest tests[] = {__VA_ARGS__};                                                                     \
-        return place_run(argc, argv, tests, sizeof(tests) / sizeof(tests[0]));                                         \
+        return place_run(argc, argv, tests, length_of(tests));                                                         \
     }

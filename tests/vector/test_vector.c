@@ -16,7 +16,7 @@
 /* Lengths near those at which places divide their work, and one that exceeds a storage block of a software renderer
  * (128 MiB). */
 static const int64_t lengths[] = {1, 2, 255, 256, 257, 65535, 65536, 65537, 300001};
-enum { NUM_LENGTHS = sizeof(lengths) / sizeof(lengths[0]), BEYOND_A_BLOCK = 34000001 };
+enum { NUM_LENGTHS = length_of(lengths), BEYOND_A_BLOCK = 34000001 };
 
 /* --- numbers --- */
 
@@ -565,8 +565,8 @@ static void parts_and_nothing(void **state)
     assert_int_equal(lr_vector_part(&x, -3, 2).count, 2);
 }
 
-place_main(EACH(CASE, element_by_element, the_same_bits_as_the_hosts, updates_keep_what_is_not_finite, copies,
-                copies_between_places, traffic_is_counted, brought_to_a_place, sums, numbers_that_are_not_finite,
-                the_same_bits_for_any_number_of_threads, divided_counts, a_fit_may_come_later, sums_may_come_later,
-                turns_may_overlap, terms_of_ranks, a_ratio_stays_finite),
-           EACH(CASE, longer_than_a_block, wrong_calls, a_place_that_is_closed_first, parts_and_nothing))
+place_main(CASES(element_by_element, the_same_bits_as_the_hosts, updates_keep_what_is_not_finite, copies,
+                 copies_between_places, traffic_is_counted, brought_to_a_place, sums, numbers_that_are_not_finite,
+                 the_same_bits_for_any_number_of_threads, divided_counts, a_fit_may_come_later, sums_may_come_later,
+                 turns_may_overlap, terms_of_ranks, a_ratio_stays_finite),
+           CASES(longer_than_a_block, wrong_calls, a_place_that_is_closed_first, parts_and_nothing))
