@@ -61,7 +61,8 @@ static void test_sizes_of_slices(void **state)
         expect_reference(&params, NULL);
         params.kernel = LR_LISTMODE_TUBE;
         params.tube = (lr_listmode_tube){.width_mm = 8, .fwhm_mm = 4, .as_paper = true};
-        spoilt(params.info = &timed, expect_reference(&params, NULL));
+        params.info = &timed;
+        expect_reference(&params, NULL);
     }
 }
 
@@ -70,8 +71,10 @@ static void test_sizes_of_slices(void **state)
 static void test_any_memory(void **state)
 {
     lr_listmode_params params = params_of(CASE_LINE, &timed);
-    for (int64_t bytes = 1 << 14; bytes <= 1 << 20; bytes *= 2)
-        spoilt(params.max_memory_bytes = bytes, expect_reference(&params, NULL));
+    for (int64_t bytes = 1 << 14; bytes <= 1 << 20; bytes *= 2) {
+        params.max_memory_bytes = bytes;
+        expect_reference(&params, NULL);
+    }
 }
 
 /* --- values of any size --- */
@@ -118,7 +121,8 @@ static void test_few_large_values_leave_the_others(void **state)
         if (seen.values[n] > 0 && (least < 0 || seen.values[n] < seen.values[least])) least = n;
     print_message("the least value is %.3g\n", seen.values[least]);
     assert_true(seen.values[least] < 1e-5);
-    spoilt(y[least] = 1.0 / seen.values[least], expect_reference(&params, y));
+    y[least] = 1.0 / seen.values[least];
+    expect_reference(&params, y);
 }
 
 /* A few values are 2^9 times as large as the others. Voxels that only small values reach must be as accurate as
@@ -167,7 +171,8 @@ static void test_lines_with_and_without_times(void **state)
             y[n] = (double)(float)(factor * (1.0 + test_random(&seed)));
         }
         lr_listmode_params params = params_of(k % 2 == 0 ? CASE_TUBE : CASE_LINE, &info);
-        spoilt(params.num_ranges = 3, expect_reference(&params, y));
+        params.num_ranges = 3;
+        expect_reference(&params, y);
     }
 }
 
@@ -213,9 +218,11 @@ static void test_variants(void **state)
         const struct both expected = case_both(&params, "cpu", NULL);
         for (int variant = LR_LISTMODE_FASTEST; variant <= LR_LISTMODE_FASTMATH; variant++) {
             params.num_ranges = 0;
-            spoilt(params.variant = (lr_listmode_variant)variant, expect_alike(&params, NULL, &expected));
+            params.variant = (lr_listmode_variant)variant;
+            expect_alike(&params, NULL, &expected);
             if (variant == LR_LISTMODE_FASTEST || params.kernel != LR_LISTMODE_TUBE) continue;
-            spoilt(params.num_ranges = 3, expect_part(&params, &(lr_selection){.pairs = ranges, .num_pairs = 2}));
+            params.num_ranges = 3;
+            expect_part(&params, &(lr_selection){.pairs = ranges, .num_pairs = 2});
             expect_part(&params, &(lr_selection){.lors = numbers, .num_lors = COUNT / 3});
         }
     }

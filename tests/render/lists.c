@@ -7,9 +7,8 @@
 
 #include "correspondence/values.h"
 
-/* Tolerances relative to the largest value. Forward: the same elements are summed in two orders. Back: the edges of
- * cells are computed in two ways in float. */
-static const double forward_rounding = 1e-6, back_rounding = 2e-6;
+/* Tolerance relative to the largest value: the same elements are summed in two orders. */
+static const double forward_rounding = 1e-6;
 
 static struct subject *open_scanner(const char *name, lr_mode mode, int rays, const int samples[3])
 {
@@ -45,55 +44,17 @@ static lr_selection choose(const struct subject *subject, double share, uint64_t
     return part;
 }
 
-/* --- a list compared with a choice from all LORs --- */
-
-static void check_forward(const struct subject *subject, const lr_selection *part, uint64_t *state)
+/* The device projects: values are not picked from all. */
+static void check_list(struct subject *subject, const lr_selection *part, uint64_t *state)
 {
-    lr_operator *op = subject->ops[0];
-    const float *image = draw(state, num_voxels_of(subject));
-    float *all = kept(subject->lors->count, sizeof(*all));
-    float *expected = kept(part->num_lors, sizeof(*all)), *found = draw(state, part->num_lors);
-    assert_ok(array_forward(op, image, all));
-    assert_true(largest_number(all, subject->lors->count) > 0.0);
-    for (int64_t k = 0; k < part->num_lors; k++) expected[k] = all[part->lors[k]];
-    assert_ok(array_forward_part(op, part, image, found));
-    assert_true(lr_operator_device_seconds(op) > 0.0); /* the device projected: values were not picked from all */
-    assert_near(subject->name, found, expected, part->num_lors, forward_rounding);
-    assert_ok(array_forward_part(op, part, image, expected));
-    assert_memory_equal(found, expected, (size_t)part->num_lors * sizeof(*found));
+    check_part(subject, part, forward_rounding, true, state);
+    assert_true(lr_operator_device_seconds(subject->ops[0]) > 0.0);
 }
 
-/* values NULL: the sensitivity. */
-static void check_back(const struct subject *subject, const lr_selection *part, const float *values, uint64_t *state)
-{
-    const int64_t num_voxels = num_voxels_of(subject);
-    lr_operator *op = subject->ops[0];
-    float *all = kept(subject->lors->count, sizeof(*all));
-    float *expected = kept(num_voxels, sizeof(*all)), *found = draw(state, num_voxels);
-    for (int64_t k = 0; k < part->num_lors; k++) all[part->lors[k]] = values != NULL ? values[k] : 1.0f;
-    assert_ok(array_back(op, all, expected));
-    assert_true(largest_number(expected, num_voxels) > 0.0);
-    for (int turn = 0; turn < 2; turn++) {
-        assert_ok(values != NULL ? array_back_part(op, part, values, found) : array_sensitivity_part(op, part, found));
-        if (turn == 0) assert_near(subject->name, found, expected, num_voxels, back_rounding);
-        if (turn == 0) memcpy(expected, found, (size_t)num_voxels * sizeof(*found));
-    }
-    assert_memory_equal(found, expected, (size_t)num_voxels * sizeof(*found));
-}
-
-static void check_list(const struct subject *subject, double share, uint64_t *state)
+static void check_share(struct subject *subject, double share, uint64_t *state)
 {
     const lr_selection part = choose(subject, share, state);
-    const int64_t num_voxels = num_voxels_of(subject), num_lors = part.num_lors;
-    const float *values = draw(state, num_lors);
-    float *ax = kept(num_lors, sizeof(*ax)), *aty = kept(num_voxels, sizeof(*aty));
-    check_forward(subject, &part, state);
-    check_back(subject, &part, values, state);
-    check_back(subject, &part, NULL, state);
-    const float *image = draw(state, num_voxels);
-    assert_ok(array_forward_part(subject->ops[0], &part, image, ax));
-    assert_ok(array_back_part(subject->ops[0], &part, values, aty));
-    assert_adjoint(subject->name, ax, values, num_lors, image, aty, num_voxels, 1e-6);
+    check_list(subject, &part, state);
 }
 
 static void test_lists_are_picks(void **unused)
@@ -114,7 +75,7 @@ static void test_lists_are_picks(void **unused)
         for (size_t m = is_full ? 0 : s % NUM_MODES; m < NUM_MODES; m += is_full ? 1 : NUM_MODES) {
             struct subject *subject = open_scanner(scanners[s], modes[m].mode, modes[m].rays, modes[m].samples);
             subject_operator(subject, "compute");
-            check_list(subject, 500.0 / (double)subject->lors->count, &state);
+            check_share(subject, 500.0 / (double)subject->lors->count, &state);
             destroy_kept(NULL);
         }
     }
@@ -127,7 +88,7 @@ static void test_lists_go_by_windows(void **unused)
     struct subject *subject = open_scanner("opposed", LR_MODE_EXACT, 0, (const int[3]){1, 1, 1});
     subject->params.max_memory_bytes = 16384;
     subject_operator(subject, "compute");
-    check_list(subject, 0.7, &state);
+    check_share(subject, 0.7, &state);
 }
 
 /* Modules whose u lies along the axis; tubes have more columns than one dispatch covers on llvmpipe. */
@@ -142,7 +103,7 @@ static void test_long_tubes(void **unused)
     subject->params.rays = 4;
     for (int k = 0; k < 3; k++) subject->params.samples[k] = 2;
     subject_operator(subject, "compute");
-    check_list(subject, 0.3, &state);
+    check_share(subject, 0.3, &state);
 }
 
 /* --- LORs out of coincidence --- */
@@ -173,8 +134,7 @@ static void test_one_and_none(void **unused)
     int64_t lor = subject->lors->count / 2; /* of the two middle crystals */
     const lr_selection one = {.lors = &lor, .num_lors = 1}, none = {.lors = &lor};
     const float value = -3.0f;
-    check_forward(subject, &one, &state);
-    check_back(subject, &one, &value, &state);
+    check_list(subject, &one, &state);
     float *image = draw(&state, num_voxels_of(subject));
     assert_ok(array_forward_part(op, &none, image, NULL), array_back_part(op, &none, &value, image));
     assert_true(largest_number(image, num_voxels_of(subject)) == 0.0);
@@ -227,9 +187,8 @@ static void test_overflow_is_worked_out_anew(void **unused)
     float sensitivity;
     assert_ok(array_sensitivity(subject_operator(subject, "compute"), &sensitivity));
     assert_true(sensitivity > 4.0f);
-    check_list(subject, 0.5, &state);
-    const lr_selection part = choose(subject, 1.0, &state);
-    check_back(subject, &part, NULL, &state);
+    check_share(subject, 0.5, &state);
+    check_share(subject, 1.0, &state);
 }
 
 /* Scanners that the column passes cannot handle: tilted modules, and modules in front of others. */

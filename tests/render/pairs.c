@@ -169,31 +169,13 @@ static void test_parts(void **unused)
     subject->params.samples[2] = 2;
     assert_true(subject->lors->num_pairs > 30 && subject->lors->offsets[1] == 42 * 42);
     for (int k = 0; k < 4; k++) {
-        /* The forward projection of a part equals that of all LORs at the part's LORs. The back-projection
-         * equals that of all LORs with 0 outside the part, also for values of 1. */
         const struct part part = choose_part(subject->lors, 1, 3, 0, k % 2 == 0 ? 1 : 5);
-        const int64_t num_voxels = lr_grid_num_voxels(&subject->grid), count = part.count;
-        const float *image = kept_random_floats(num_voxels, 0, 2, &state);
-        float *values = kept(count, sizeof(*values)), *picked = kept(count, sizeof(*picked));
-        float *sum = kept(num_voxels, sizeof(*sum)), *among = kept(subject->lors->count, sizeof(*among));
-        subject->params.max_memory_bytes = 0;
-        const float *all = project(subject, "compute", true, image);
+        subject->num_ops = 0;
         subject->params.max_memory_bytes = k < 2 ? 0 : 3 * 42 * 42 * (int64_t)sizeof(float);
-        lr_operator *op = subject_open_operator(subject, "compute");
+        subject_operator(subject, "compute");
         subject->params.max_memory_bytes = 0;
-        for (int64_t n = 0; n < count; n++) picked[n] = all[part.lors[n]];
-        assert_ok(array_forward_part(op, &part.selection, image, values));
-        assert_near(subject->name, values, picked, count, 2e-6);
-        for (int ones = 0; ones < 2; ones++) {
-            for (int64_t n = 0; n < count; n++) {
-                values[n] = ones ? 1.0f : (float)test_random(&state);
-                among[part.lors[n]] = values[n];
-            }
-            assert_ok(ones ? array_sensitivity_part(op, &part.selection, sum)
-                           : array_back_part(op, &part.selection, values, sum));
-            assert_near(subject->name, sum, project(subject, "compute", false, among), num_voxels, 2e-6);
-        }
-        lr_operator_destroy(op);
+        subject_operator(subject, "compute");
+        check_part(subject, &part.selection, 2e-6, false, &state);
     }
 }
 
