@@ -250,9 +250,9 @@ struct step {
     char *to;
     const char *from;
     size_t bytes;
-    void (*run)(const void *pass); /* a kernel */
-    _Alignas(16) char pass[320];
-    void (*call)(void *user); /* a function of the host */
+    void (*run)(const void *pass);                         /* a kernel */
+    _Alignas(16) char pass[sizeof(lr_cuda_convolve_pass)]; /* the largest pass */
+    void (*call)(void *user);                              /* a function of the host */
     void *user;
     struct fake_event event;
 };
