@@ -213,8 +213,8 @@ static void test_elements(void **state)
                 double *exact = point_row(hiding, ops[1], point), *reference = point_row(hiding, ops[2], point);
                 print_message("exact\n");
                 check_sums(hiding, point, counts, exact, 0);
-                /* Some backends compute the outlines of overlaps in single precision; the worst element may have ten times the
-                 * error of the row. */
+                /* Some backends compute the outlines of overlaps in single precision; the worst element may have ten
+                 * times the error of the row. */
                 const int64_t count = bench.hiding.lors->count;
                 const double l2 = l2_apart(exact, reference, count), worst = worst_apart(exact, reference, count);
                 print_message("%s, point %d: L2 %.1e, worst %.1e of the largest\n", bench.hiding.arrangement->name,

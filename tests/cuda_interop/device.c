@@ -173,8 +173,7 @@ static double check_batches(int way, int model)
     for (int k = 0; k < 2 * rounds * NUM_ANGLES; k++) {
         const int view = k / 2 % NUM_ANGLES;
         const bool forward = k % 2 == 0;
-        /* Runs a batch that has the same view several times, so that all passes write the same values; found: the
-         * result. */
+        /* The batch has the same view several times, so that all passes write the same values. */
         enum { MOST_TIMES = 11, FEW_TIMES = 5 }; /* more than the number of views that are sorted at a time */
         int views[MOST_TIMES];
         const int times = only != NULL ? FEW_TIMES : MOST_TIMES;

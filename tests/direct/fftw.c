@@ -79,7 +79,7 @@ static struct comparison against_fftw(const lr_view *view, double support, bool 
         memset(padded, 0, 8 * NX * NY * NZ * sizeof(*padded));
         for (int k = 0; k < NX * NY * NZ; k++) padded[wrapped(k % NX, k / NX % NY, k / NX / NY)] = image[k];
         fill_kernel(taps, view, fwhm_mm, whole ? HUGE_VAL : support);
-        /* out = in convolved with a kernel; kernel: values with the centre at [PAD / 2]; all [2 NZ][2 NY][2 NX]. */
+        /* The convolution by transforms of the padded image and the taps. */
         const int size[3] = {2 * NZ, 2 * NY, 2 * NX};
         const int64_t bins = (int64_t)2 * NZ * 2 * NY * (NX + 1);
         fftw_complex *a = fftw_alloc_complex((size_t)bins), *b = fftw_alloc_complex((size_t)bins);

@@ -100,7 +100,7 @@ static double check_constant(lr_blobs asked)
     const int64_t count = 2 * lr_grid_num_voxels(&grids[0]);
     const float *ones = kept_equal_floats(count, 1);
     for (int square = 1; square <= WAVES * WAVES; square++) {
-        /* The spectrum of a blob at spatial frequency k / mm, divided by its value at 0. */
+        /* The wave's share is the spectrum of a blob at spatial frequency k / mm, divided by its value at 0. */
         const double k = 2 * PI * sqrt(square) / blobs.spacing_mm;
         enum { STEPS = 4000 };
         const double step = blobs.radius_mm / STEPS;

@@ -326,7 +326,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {CASES(correspondence, direct, listmode)};
     test_backend = argc > 1 ? argv[1] : "cpu";
     test_log_init(&test);
-    /* True if a child process can open the backend's device, when the parent has not opened it. */
+    /* A child process must be able to open the device exactly if the parent can, before the parent has opened it. */
     int status = 0;
     const pid_t child = fork();
     if (child == 0) {

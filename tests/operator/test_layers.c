@@ -118,7 +118,7 @@ static void compare_layers(lr_scanner *scanner, bool is_large, lr_mode alone)
         open_bench(&whole, scanner, &params);
         for (int layer = 0; layer < 2; layer++) compare_part(&whole, layered_alone(scanner, layer), &params);
         if (!is_large) {
-            /* A scanner with only one layer of one block and another layer of another block. */
+            /* Some pairs of modules, as scanners of their own: one layer of one block and another layer of another. */
             int compared = 0;
             for (int64_t pair = 0; pair < whole.lors->num_pairs && compared < 4; pair++) {
                 const int i = whole.lors->pairs[pair][0], j = whole.lors->pairs[pair][1];

@@ -2,9 +2,9 @@
  * Copyright The LORaster authors
  *
  * Random scanners and grids, and crystals that are large compared with voxels, compared with the backend cpu: values,
- * single LORs and the sensitivity. Scanners have few or many modules in one to three rings,
- * crystals of any number and size with or without gaps, tilted modules, and modules behind modules. Voxels are from
- * far smaller to far larger than a crystal, up to the modules' faces. Arguments: the backend, and the only test to run. LORASTER_TEST_CASES:
+ * single LORs and the sensitivity. Scanners have few or many modules in one to three rings, crystals of any number and
+ * size with or without gaps, tilted modules, and modules behind modules. Voxels are from far smaller to far larger
+ * than a crystal, up to the modules' faces. Arguments: the backend, and the only test to run. LORASTER_TEST_CASES:
  * number of cases. LORASTER_TEST_SEED: seed of the cases. */
 #include "fixtures.h"
 

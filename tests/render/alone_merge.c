@@ -189,7 +189,7 @@ static int check_list(struct gl_context *ctx, struct lr_merge_programs *programs
         check_host(&merge, &list, &expected);
         receiver.current = 1 - receiver.current;
         const struct lr_received received = run_device(&receiver, &merge, &list, &misfits);
-        /* rounding 0: the same bits. */
+        /* A rounding of 0 asks for the same bits. */
         const struct lr_packed_element *merged = received.elements;
         assert_memory_equal(received.tally->starts, expected.starts,
                             ((size_t)expected.num_rows + 1) * sizeof(*expected.starts));

@@ -35,8 +35,8 @@ static struct gathering gathering_of(struct stage *stage, uint64_t *state)
                                   .made = stage_make_up(stage, num_images, 0.8, state),
                                   .rows = kept(num_images, sizeof(*gathering.rows)),
                                   .values = kept_random_floats(stage->lors->count, 0.5, 2, state)};
-    /* Rows with one, two, three images, from the first voxel to the last, far apart; the third row is again of the first
-     * voxel, as if two batches shared it. */
+    /* Rows with one, two, three images, from the first voxel to the last, far apart. The third row is of the first
+     * voxel again, as if two batches shared it. */
     int num_rows = 0;
     for (int k = 0; k < num_images; k++) {
         if (k == 0 || test_random(state) < 0.5) {

@@ -97,8 +97,8 @@ static void test_roles(void **unused)
                     ++num_ties;
                 }
                 assert_false(other >= 0 && draws(&batch, other, i));
-                /* Draws come in ascending order of index: of two equal hits the depth test keeps the first, so the lower
-                 * index. */
+                /* Draws come in ascending order of index: of two equal hits the depth test keeps the first, so the
+                 * lower index. */
                 assert_true(n == 0 || batch.draws[n - 1].image < batch.draws[n].image ||
                             (batch.draws[n - 1].secondary & LR_BEFORE_PRIMARY) != 0 ||
                             (batch.draws[n - 1].secondary & LR_DRAW_MODULE) < (uint32_t)j);

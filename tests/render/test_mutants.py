@@ -261,7 +261,8 @@ class Mutants(unittest.TestCase):
         program, _, name = test.partition(".")
         environment = dict(os.environ, LORASTER_SHADER_DIR=str(self.folder), LORASTER_CACHE="off",
                            LORASTER_TEST_VERBOSE="1", MESA_SHADER_CACHE_DIR=str(self.folder.parent))
-        command = [FOLDER.parent / "vector/test_vector", "gl"] if program == "vector" else [FOLDER / f"test_render_{program}"]
+        vector = [FOLDER.parent / "vector/test_vector", "gl"]
+        command = vector if program == "vector" else [FOLDER / f"test_render_{program}"]
         done = subprocess.run([*map(str, command), *filter(None, [name])], text=True, env=environment,
                               capture_output=True, check=False)
         return done.returncode, done.stdout + done.stderr
@@ -274,7 +275,8 @@ class Mutants(unittest.TestCase):
             self.assertNotEqual(text, text.replace(old, new), name)
         mutated = {name for name, _, _, _ in MUTANTS}
         known = set(re.findall(r"add_test\(\W*render_([\w.]+)", (FOLDER / "CTestTestfile.cmake").read_text()))
-        known |= set(re.findall(r"add_test\(\W*(vector)[.]gl", (FOLDER.parent / "vector/CTestTestfile.cmake").read_text()))
+        vector = (FOLDER.parent / "vector/CTestTestfile.cmake").read_text()
+        known |= set(re.findall(r"add_test\(\W*(vector)[.]gl", vector))
         for name, _, _, tests in MUTANTS:
             for test in tests.split():
                 self.assertTrue({test, test.partition(".")[0]} & known, f"{name}: ctest -N has no {test}")

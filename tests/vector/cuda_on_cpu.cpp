@@ -93,6 +93,12 @@ template <class Real> void run_terms(const void *queued)
     run_kernel(add_terms<Real>, (unsigned)lr_cuda_vector_groups(pass->count), LR_VECTOR_GROUP, *pass);
 }
 
+template <class Pass>
+int launch(void (*of_double)(const void *), void (*of_float)(const void *), const Pass *pass, void *stream)
+{
+    return fake_launch(pass->precision == LR_FLOAT64 ? of_double : of_float, pass, sizeof(*pass), stream);
+}
+
 } // namespace
 
 int lr_cuda_launch_vector(enum lr_cuda_vector_work work, const lr_cuda_vector_pass *pass, void *stream)
@@ -113,15 +119,15 @@ int lr_cuda_launch_vector_join(const lr_cuda_join_pass *pass, void *stream)
 
 int lr_cuda_launch_differences(const lr_cuda_differences_pass *pass, void *stream)
 {
-    return fake_launch(pass->precision == LR_FLOAT64 ? run_differences<double> : run_differences<float>, pass, sizeof(*pass), stream);
+    return launch(run_differences<double>, run_differences<float>, pass, stream);
 }
 
 int lr_cuda_launch_convolve(const lr_cuda_convolve_pass *pass, void *stream)
 {
-    return fake_launch(pass->precision == LR_FLOAT64 ? run_convolve<double> : run_convolve<float>, pass, sizeof(*pass), stream);
+    return launch(run_convolve<double>, run_convolve<float>, pass, stream);
 }
 
 int lr_cuda_launch_terms(const lr_cuda_terms_pass *pass, void *stream)
 {
-    return fake_launch(pass->precision == LR_FLOAT64 ? run_terms<double> : run_terms<float>, pass, sizeof(*pass), stream);
+    return launch(run_terms<double>, run_terms<float>, pass, stream);
 }
