@@ -203,7 +203,7 @@ double find_l2_apart(lr_vector a, lr_vector b);
 double find_worst_apart(lr_vector a, lr_vector b);
 
 /* Each number of `found` must agree with `expected` to a share of the largest expected number, which is above 0. */
-#define assert_near(what, found, expected, count, share)                                                               \
+#define assert_all_near(what, found, expected, count, share)                                                           \
     assert_vectors_near(what, #found, (const lr_vector[2]){numbers_of(found, count), numbers_of(expected, count)},     \
                         share)
 void assert_vectors_near(const char *what, const char *text, const lr_vector numbers[2], double share);

@@ -145,9 +145,9 @@ static void projections_are_sums_of_rows(void)
     assert_ok(bench.backend->fns->rows(bench.backend->self, &rows, &(lr_row_sink){take_row, &sums}));
     const lr_selection all = all_pairs();
     float *data = forward(NULL), *image = back(NULL, bench.data), *ones = back(&all, NULL);
-    assert_near("forward", data, sums.data, bench.num_lors, rounding);
-    assert_near("back", image, sums.image, bench.num_voxels, rounding);
-    assert_near("sensitivity", ones, sums.ones, bench.num_voxels, rounding);
+    assert_all_near("forward", data, sums.data, bench.num_lors, rounding);
+    assert_all_near("back", image, sums.image, bench.num_voxels, rounding);
+    assert_all_near("sensitivity", ones, sums.ones, bench.num_voxels, rounding);
 }
 
 /* --- parts --- */
@@ -195,7 +195,7 @@ static void parts_by_lors(void)
     for (int64_t k = 0; k < part.num_lors; k++)
         assert_true(some[k] == all[numbers[k]]); /* the same additions in the same order */
     float *image = back(&part, picked), *expected = back(NULL, others);
-    assert_near("part of LORs", image, expected, bench.num_voxels, rounding);
+    assert_all_near("part of LORs", image, expected, bench.num_voxels, rounding);
     float *sensitivity = back(&part, NULL), *by_ones = back(&part, ones);
     assert_same_bits(sensitivity, by_ones, bench.num_voxels);
 }
@@ -262,7 +262,7 @@ static void test_columns_along_each_axis(void **unused)
         if (first == NULL)
             first = data;
         else
-            assert_near("another axis", data, first, bench.num_lors, rounding);
+            assert_all_near("another axis", data, first, bench.num_lors, rounding);
     }
 }
 

@@ -272,7 +272,7 @@ static inline void check_part(struct subject *subject, const lr_selection *part,
         ax[k] = kept_random_floats(count, 1, 2, state); /* old values, to be overwritten */
         stage_check(subject, array_forward_part(op, part, image, ax[k]) == LR_OK);
     }
-    assert_near(subject->name, ax[0], picked, count, of_forward);
+    assert_all_near(subject->name, ax[0], picked, count, of_forward);
     if (repeats) assert_memory_equal(ax[0], ax[1], (size_t)count * sizeof(float));
     for (int ones = 0; ones < 2; ones++) {
         memset(all, 0, (size_t)num_lors * sizeof(float));
@@ -282,7 +282,7 @@ static inline void check_part(struct subject *subject, const lr_selection *part,
             aty[k] = kept_random_floats(num_voxels, 1, 2, state);
             assert_ok(ones ? array_sensitivity_part(op, part, aty[k]) : array_back_part(op, part, values[0], aty[k]));
         }
-        assert_near(subject->name, aty[0], expected, num_voxels, 2e-6);
+        assert_all_near(subject->name, aty[0], expected, num_voxels, 2e-6);
         if (repeats) assert_memory_equal(aty[0], aty[1], (size_t)num_voxels * sizeof(float));
         if (!ones) assert_adjoint(subject->name, ax[0], values[0], count, image, aty[0], num_voxels, 1e-6);
     }
