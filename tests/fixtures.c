@@ -74,17 +74,7 @@ void *keep_object(void *object, void (*destroy)(void *object))
     {                                                                                                                  \
         return keep_object(object, end_##name);                                                                        \
     }
-DEFINE_KEEP(scanner, lr_scanner_destroy)
-DEFINE_KEEP(lors, lr_lors_destroy)
-DEFINE_KEEP(operator, lr_operator_destroy)
-DEFINE_KEEP(image, lr_image_destroy)
-DEFINE_KEEP(lor_data, lr_lor_data_destroy)
-DEFINE_KEEP(event_list, lr_event_list_destroy)
-DEFINE_KEEP(deposit, lr_deposit_destroy)
-DEFINE_KEEP(histo_images, lr_histo_images_destroy)
-DEFINE_KEEP(randoms, lr_randoms_destroy)
-DEFINE_KEEP(attenuation, lr_attenuation_destroy)
-DEFINE_KEEP(place, lr_place_close)
+EACH_KEPT(DEFINE_KEEP)
 
 void *kept(int64_t count, size_t size)
 {
@@ -112,6 +102,27 @@ float *kept_random_floats(int64_t count, double low, double high, uint64_t *stat
 {
     float *values = kept_floats(count);
     for (int64_t k = 0; k < count; k++) values[k] = (float)random_between(state, low, high);
+    return values;
+}
+
+double *kept_random_singles(int64_t count, double low, double high, uint64_t *state)
+{
+    double *values = kept_random_doubles(count, low, high, state);
+    for (int64_t k = 0; k < count; k++) values[k] = (double)(float)values[k];
+    return values;
+}
+
+float *kept_equal_floats(int64_t count, float value)
+{
+    float *values = kept_floats(count);
+    for (int64_t k = 0; k < count; k++) values[k] = value;
+    return values;
+}
+
+double *kept_equal_doubles(int64_t count, double value)
+{
+    double *values = kept_doubles(count);
+    for (int64_t k = 0; k < count; k++) values[k] = value;
     return values;
 }
 
@@ -164,6 +175,18 @@ static const double degrees = 3.14159265358979323846 / 180.0;
 
 static const char *const names[FIXTURE_COUNT] = {"opposed", "oblique", "tilted",   "unequal",
                                                  "gapped",  "ring",    "two rings"};
+
+lr_scanner *scanner_of_modules(const lr_module *modules, int count)
+{
+    return keep(lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = count}));
+}
+
+lr_grid shifted_grid(const int size[3], const double voxel_mm[3], const double shift_mm[3])
+{
+    lr_grid grid = lr_grid_centred(size, voxel_mm);
+    for (int k = 0; k < 3; k++) grid.origin_mm[k] += shift_mm[k];
+    return grid;
+}
 
 lr_lors *lors_from(lr_scanner *scanner)
 {
@@ -430,4 +453,24 @@ double find_largest_number(lr_vector a)
     double largest = 0.0;
     for (int64_t k = 0; k < a.count; k++) largest = fmax(largest, fabs(lr_number_get(&a, k)));
     return largest;
+}
+
+void assert_vectors_near(const char *what, const char *text, const lr_vector numbers[2], double share)
+{
+    const double largest = find_largest_number(numbers[1]);
+    assert_true(largest > 0.0);
+    for (int64_t k = 0; k < numbers[1].count; k++) {
+        const double found = lr_number_get(&numbers[0], k), expected = lr_number_get(&numbers[1], k);
+        if (!(fabs(found - expected) <= share * largest))
+            fail_msg("%s: number %lld of %lld of %s is %.9g, not %.9g; the largest is %.9g", what, (long long)k,
+                     (long long)numbers[1].count, text, found, expected, largest);
+    }
+}
+
+void assert_vectors_adjoint(const char *what, const lr_vector values[2], const lr_vector images[2], double share)
+{
+    const double size = sqrt(find_dot_product(values[0], values[0]) * find_dot_product(values[1], values[1]));
+    const double gap = fabs(find_dot_product(values[0], values[1]) - find_dot_product(images[0], images[1]));
+    if (!(size > 0.0 && gap <= share * size))
+        fail_msg("%s: <Ax, y> and <x, A'y> differ by %.3g of |Ax| |y| = %.3g", what, gap / size, size);
 }

@@ -14,6 +14,11 @@
 #define CASE_AFTER(set_up, function) cmocka_unit_test_setup_teardown(function, set_up, destroy_kept)
 int destroy_kept(void **state);
 
+/* Several cases: CASES(test_a, test_b), or CASES_SET_UP(test_a, test_b) if the file's set_up() comes before each. */
+#define CASES(...) EACH(CASE, __VA_ARGS__)
+#define CASE_SET_UP(function) CASE_AFTER(set_up, function)
+#define CASES_SET_UP(...) EACH(CASE_SET_UP, __VA_ARGS__)
+
 /* A case with the name of `check`. cmocka calls run(state), which calls given_check(state), cast to the type of
  * `check` if that is not void check(void). */
 #define CASE_OF(run, check)                                                                                            \
@@ -28,7 +33,8 @@ check_fn *given_check(void **state);
 int test_run(const char *only, const char *group, struct CMUnitTest *tests, size_t count, void *state);
 
 /* main() for tests without a state. test_main runs all tests, or those that argv[1] names. usable_main returns 77
- * (skipped) unless `usable` is true. backend_main tests the backend that argv[1] names, or else the usual one. */
+ * (skipped) unless `usable` is true, and runs all tests, or those that argv[2] names. backend_main tests the backend
+ * that argv[1] names, or else the usual one. */
 #define test_main(group, ...)                                                                                          \
     int main(int argc, char **argv)                                                                                    \
     {                                                                                                                  \
@@ -39,9 +45,8 @@ int test_run(const char *only, const char *group, struct CMUnitTest *tests, size
     int main(int argc, char **argv)                                                                                    \
     {                                                                                                                  \
         struct CMUnitTest tests[] = {__VA_ARGS__};                                                                     \
-        (void)argc;                                                                                                    \
         if (!(usable)) return 77;                                                                                      \
-        return test_run(NULL, argv[0], tests, sizeof(tests) / sizeof(tests[0]), NULL);                                 \
+        return test_run(argc > 2 ? argv[2] : NULL, argv[0], tests, sizeof(tests) / sizeof(tests[0]), NULL);            \
     }
 #define backend_main(usual, ...) usable_main(test_backend_is_usable(argc, argv, usual), __VA_ARGS__)
 
@@ -49,31 +54,25 @@ int test_run(const char *only, const char *group, struct CMUnitTest *tests, size
 int num_kept(void);
 void destroy_kept_since(int number);
 
+/* The kinds of objects that keep() takes: X(name, destroy) is lr_name and its lr_name_destroy. */
+#define EACH_KEPT(X)                                                                                                   \
+    X(scanner, lr_scanner_destroy)                                                                                     \
+    X(lors, lr_lors_destroy)                                                                                           \
+    X(operator, lr_operator_destroy)                                                                                   \
+    X(image, lr_image_destroy)                                                                                         \
+    X(lor_data, lr_lor_data_destroy)                                                                                   \
+    X(event_list, lr_event_list_destroy)                                                                               \
+    X(deposit, lr_deposit_destroy)                                                                                     \
+    X(histo_images, lr_histo_images_destroy)                                                                           \
+    X(randoms, lr_randoms_destroy)                                                                                     \
+    X(attenuation, lr_attenuation_destroy)                                                                             \
+    X(place, lr_place_close)
+#define DECLARE_KEEP(name, destroy) lr_##name *keep_##name(lr_##name *object);
+EACH_KEPT(DECLARE_KEEP)
+
 /* Returns an object that is destroyed at the end of the case. NULL fails the test with the library's last error. */
-#define keep(object)                                                                                                   \
-    _Generic((object), lr_scanner *                                                                                    \
-             : keep_scanner, lr_lors *                                                                                 \
-             : keep_lors, lr_operator *                                                                                \
-             : keep_operator, lr_image *                                                                               \
-             : keep_image, lr_lor_data *                                                                               \
-             : keep_lor_data, lr_event_list *                                                                          \
-             : keep_event_list, lr_deposit *                                                                           \
-             : keep_deposit, lr_histo_images *                                                                         \
-             : keep_histo_images, lr_randoms *                                                                         \
-             : keep_randoms, lr_attenuation *                                                                          \
-             : keep_attenuation, lr_place *                                                                            \
-             : keep_place)(object)
-lr_scanner *keep_scanner(lr_scanner *scanner);
-lr_lors *keep_lors(lr_lors *lors);
-lr_operator *keep_operator(lr_operator *op);
-lr_image *keep_image(lr_image *image);
-lr_lor_data *keep_lor_data(lr_lor_data *data);
-lr_event_list *keep_event_list(lr_event_list *list);
-lr_deposit *keep_deposit(lr_deposit *deposit);
-lr_histo_images *keep_histo_images(lr_histo_images *images);
-lr_randoms *keep_randoms(lr_randoms *randoms);
-lr_attenuation *keep_attenuation(lr_attenuation *attenuation);
-lr_place *keep_place(lr_place *place);
+#define keep(object) _Generic((object), EACH_KEPT(KEEPER_OF) struct nothing_kept * : keep_scanner)(object)
+#define KEEPER_OF(name, destroy) lr_##name * : keep_##name,
 void *keep_object(void *object, void (*destroy)(void *object));
 
 /* Zeroed memory, kept until the end of the case; also for a count of 0. */
@@ -84,6 +83,13 @@ double *kept_doubles(int64_t count);
 /* Uniform random numbers from low to high. */
 float *kept_random_floats(int64_t count, double low, double high, uint64_t *state);
 double *kept_random_doubles(int64_t count, double low, double high, uint64_t *state);
+
+/* The same, rounded to numbers that floats represent exactly. */
+double *kept_random_singles(int64_t count, double low, double high, uint64_t *state);
+
+/* Equal numbers. */
+float *kept_equal_floats(int64_t count, float value);
+double *kept_equal_doubles(int64_t count, double value);
 
 /* An image of equal voxels. */
 lr_image *kept_image(const lr_grid *grid, float value);
@@ -96,6 +102,12 @@ lr_vector kept_vector(lr_place *place, int64_t count, lr_precision precision);
 /* Returns the scanner of a YAML description (docs/formats/scanners.md), which is formatted as by printf, or fails the
  * test. The caller destroys it. */
 lr_scanner *scanner_from(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A kept scanner of these modules. */
+lr_scanner *scanner_of_modules(const lr_module *modules, int count);
+
+/* A centred grid moved by shift_mm. */
+lr_grid shifted_grid(const int size[3], const double voxel_mm[3], const double shift_mm[3]);
 
 /* Makes the LORs of a scanner, and keeps both. */
 lr_lors *lors_from(lr_scanner *scanner);
@@ -189,6 +201,18 @@ double find_l2_apart(lr_vector a, lr_vector b);
 /* Largest |a_k - b_k| over the largest |b_k|. */
 #define worst_apart(a, b, count) find_worst_apart(numbers_of(a, count), numbers_of(b, count))
 double find_worst_apart(lr_vector a, lr_vector b);
+
+/* Each number of `found` must agree with `expected` to a share of the largest expected number, which is above 0. */
+#define assert_all_near(what, found, expected, count, share)                                                           \
+    assert_vectors_near(what, #found, (const lr_vector[2]){numbers_of(found, count), numbers_of(expected, count)},     \
+                        share)
+void assert_vectors_near(const char *what, const char *text, const lr_vector numbers[2], double share);
+
+/* <ax, y> and <x, aty> must agree to a share of |ax| |y|, which is above 0. Counts: of y, and of x. */
+#define assert_adjoint(what, ax, y, num_values, x, aty, num_voxels, share)                                             \
+    assert_vectors_adjoint(what, (const lr_vector[2]){numbers_of(ax, num_values), numbers_of(y, num_values)},          \
+                           (const lr_vector[2]){numbers_of(x, num_voxels), numbers_of(aty, num_voxels)}, share)
+void assert_vectors_adjoint(const char *what, const lr_vector values[2], const lr_vector images[2], double share);
 
 /* Largest |a_k|. */
 #define largest_number(a, count) find_largest_number(numbers_of(a, count))

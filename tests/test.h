@@ -68,6 +68,9 @@
 #define assert_ok(...) (EACH(assert_succeeds, __VA_ARGS__))
 #define assert_succeeds(status) assert_int_equal(status, LR_OK)
 
+/* The number of elements of an array. */
+#define length_of(array) ((int)(sizeof(array) / sizeof((array)[0])))
+
 /* A struct with the given fields: filled(lr_grid, .size = {1, 1, 1}). */
 #define filled(type, ...) ((type){__VA_ARGS__})
 

@@ -87,7 +87,6 @@ static const struct arrangement arrangements[] = {
     {"three parallel panels", build_parallel, 3, 4, {{0, 0.4, -0.3}, {-25, 6, -4}, {-54, 20, 2}, {28, -9, 5}}, 0},
     {"a ring within a ring", build_rings, 2, 3, {{1, 0.5, 0}, {-9, 7, 3}, {31, 6, -2}}, 64},
     {"a tilted panel before two", build_tilted, 4, 3, {{-8, 1, 0}, {4, -6, 5}, {-45, -8, -3}}, 0}};
-enum { NUM_ARRANGEMENTS = sizeof(arrangements) / sizeof(arrangements[0]) };
 
 /* One arrangement. */
 struct hiding {

@@ -16,15 +16,6 @@ static lr_scanner *funnel(void)
     return scanner_of(modules, 2);
 }
 
-static void centre_of(const lr_module *module, int a, double centre[3])
-{
-    const int p = a % module->crystals[0], q = a / module->crystals[0];
-    for (int k = 0; k < 3; k++) {
-        centre[k] = module->centre_mm[k] + (p - 0.5 * (module->crystals[0] - 1)) * module->pitch_mm[0] * module->u[k] +
-                    (q - 0.5 * (module->crystals[1] - 1)) * module->pitch_mm[1] * module->v[k];
-    }
-}
-
 /* Attenuation factor of the line from the centre of crystal `a` through the point: the row with mu divided by the row
  * without. In exact mode the centroid of the overlap is the face's centre, too. */
 static void factors(lr_mode mode, const lr_image *mu, int mu_steps, const double point[3], double out[NUM_CRYSTALS])
@@ -47,7 +38,12 @@ static void factors(lr_mode mode, const lr_image *mu, int mu_steps, const double
 static void find_line(int a, const double point[3], double y1[3], double y2[3])
 {
     lr_scanner *scanner = funnel();
-    centre_of(&scanner->modules[0], a, y1);
+    const lr_module *module = &scanner->modules[0];
+    const int p = a % module->crystals[0], q = a / module->crystals[0];
+    for (int k = 0; k < 3; k++) {
+        y1[k] = module->centre_mm[k] + (p - 0.5 * (module->crystals[0] - 1)) * module->pitch_mm[0] * module->u[k] +
+                (q - 0.5 * (module->crystals[1] - 1)) * module->pitch_mm[1] * module->v[k];
+    }
     lr_scanner_destroy(scanner);
     const double t = (point[1] + 250) / (y1[1] - point[1]);
     for (int k = 0; k < 3; k++) y2[k] = point[k] - t * (y1[k] - point[k]);
@@ -160,4 +156,4 @@ static void test_image_elsewhere(void **state)
     for (int a = 0; a < NUM_CRYSTALS; a++) assert_true(found[a] == 1);
 }
 
-test_main("absorption", CASE(test_constant_box), CASE(test_any_image), CASE(test_image_elsewhere))
+test_main("absorption", CASES(test_constant_box, test_any_image, test_image_elsewhere))

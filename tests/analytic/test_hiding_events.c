@@ -26,16 +26,6 @@ static lr_status take_events(void *user, const lr_event *events, int64_t count)
     return LR_OK;
 }
 
-static void simulate(struct hiding *hiding, const lr_grid *grid, uint64_t seed, double *counts)
-{
-    lr_image *activity = keep(lr_image_create(grid, NULL));
-    activity->values[0] = 1;
-    struct tally tally = {hiding, counts};
-    const lr_photon_params params = filled(lr_photon_params, .lors = hiding->lors, .activity = activity,
-                                           .count = NUM_EVENTS, .tof_resolution_ps = 300, .seed = seed, .threads = 2);
-    assert_ok(lr_events_from_activity(&params, &(lr_event_sink){.take = take_events, .user = &tally}, NULL));
-}
-
 /* Expected events of each LOR, from A x, if there are NUM_EVENTS in all. */
 static double *expect(struct hiding *hiding, const lr_grid *grid)
 {
@@ -48,32 +38,10 @@ static double *expect(struct hiding *hiding, const lr_grid *grid)
     return row;
 }
 
-static void check_panels(const struct hiding *hiding, const double *counts, const double *expected)
-{
-    double sums[MOST_PANELS][MOST_PANELS][2] = {{{0}}};
-    for (int64_t pair = 0; pair < hiding->lors->num_pairs; pair++) {
-        const int32_t *modules = hiding->lors->pairs[pair];
-        double *sum = sums[hiding->panels[modules[0]]][hiding->panels[modules[1]]];
-        for (int64_t k = hiding->lors->offsets[pair]; k < hiding->lors->offsets[pair + 1]; k++) {
-            sum[0] += counts[k];
-            sum[1] += expected[k];
-        }
-    }
-    for (int a = 0; a < MOST_PANELS; a++) {
-        for (int b = a; b < MOST_PANELS; b++) {
-            const double *sum = sums[a][b];
-            if (fabs(sum[0] - sum[1]) > SIGMAS * sqrt(sum[1]) + 1e-9) {
-                fail_msg("%s, panels %d and %d: %g counted, %g expected", hiding->arrangement->name, a, b, sum[0],
-                         sum[1]);
-            }
-        }
-    }
-}
-
 static void test_events(void **state)
 {
     uint64_t seed = test_seed();
-    for (int n = 0; n < NUM_ARRANGEMENTS; n++) {
+    for (int n = 0; n < length_of(arrangements); n++) {
         struct hiding hiding;
         hiding_init(&hiding, &arrangements[n], 1);
         for (int point = 0; point < arrangements[n].num_points; point++) {
@@ -81,11 +49,34 @@ static void test_events(void **state)
             lr_grid grid = lr_grid_centred((int[3]){1, 1, 1}, (double[3]){1e-6, 1e-6, 1e-6});
             memcpy(grid.origin_mm, arrangements[n].points_mm[point], sizeof(grid.origin_mm));
             double *counts = kept_doubles(hiding.lors->count), *expected = expect(&hiding, &grid);
-            simulate(&hiding, &grid, seed++, counts);
+            lr_image *activity = keep(lr_image_create(&grid, NULL));
+            activity->values[0] = 1;
+            struct tally tally = {&hiding, counts};
+            const lr_photon_params params =
+                filled(lr_photon_params, .lors = hiding.lors, .activity = activity, .count = NUM_EVENTS,
+                       .tof_resolution_ps = 300, .seed = seed++, .threads = 2);
+            assert_ok(lr_events_from_activity(&params, &(lr_event_sink){.take = take_events, .user = &tally}, NULL));
             char name[64];
             snprintf(name, sizeof(name), "%s, point %d", arrangements[n].name, point);
             check_counts(name, counts, expected, hiding.lors->count, 1, 10, SIGMAS); /* the total is fitted */
-            check_panels(&hiding, counts, expected);
+            double sums[MOST_PANELS][MOST_PANELS][2] = {{{0}}};
+            for (int64_t pair = 0; pair < hiding.lors->num_pairs; pair++) {
+                const int32_t *modules = hiding.lors->pairs[pair];
+                double *sum = sums[hiding.panels[modules[0]]][hiding.panels[modules[1]]];
+                for (int64_t k = hiding.lors->offsets[pair]; k < hiding.lors->offsets[pair + 1]; k++) {
+                    sum[0] += counts[k];
+                    sum[1] += expected[k];
+                }
+            }
+            for (int a = 0; a < MOST_PANELS; a++) {
+                for (int b = a; b < MOST_PANELS; b++) {
+                    const double *sum = sums[a][b];
+                    if (fabs(sum[0] - sum[1]) > SIGMAS * sqrt(sum[1]) + 1e-9) {
+                        fail_msg("%s, panels %d and %d: %g counted, %g expected", hiding.arrangement->name, a, b,
+                                 sum[0], sum[1]);
+                    }
+                }
+            }
         }
     }
 }

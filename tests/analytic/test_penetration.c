@@ -239,8 +239,8 @@ static void test_adjoint(void **state)
         setup_of(stopping_scanner(modules, 2, 0.087),
                  &(struct setup_options){.rays = 2, .grid = &grid, .samples = {2, 1, 1}, .penetration = true});
     const int64_t num_lors = setup.lors->count;
-    double *y = kept_random_doubles(num_lors, 0, 1, &seed), *forward = kept_doubles(num_lors), x[24], back[24];
-    for (int k = 0; k < 24; k++) x[k] = test_random(&seed);
+    double *y = kept_random_doubles(num_lors, 0, 1, &seed), *forward = kept_doubles(num_lors);
+    double *x = kept_random_doubles(24, 0, 1, &seed), back[24];
     assert_ok(backend_forward(&setup.backend, lr_vector_of_doubles(x, 24), lr_vector_of_doubles(forward, num_lors)));
     assert_ok(backend_back(&setup.backend, lr_vector_of_doubles(y, num_lors), lr_vector_of_doubles(back, 24)));
     assert_true(dot_product(forward, y, num_lors) > 0);
@@ -277,6 +277,5 @@ static void test_refusals(void **state)
                  "several crystals");
 }
 
-test_main("penetration", CASE(test_opaque_crystals), CASE(test_one_line), CASE(test_module_before), CASE(test_parallax),
-          CASE(test_sum_rule), CASE(test_mirror), CASE(test_rules), CASE(test_convergence), CASE(test_adjoint),
-          CASE(test_absorption), CASE(test_refusals))
+test_main("penetration", CASES(test_opaque_crystals, test_one_line, test_module_before, test_parallax, test_sum_rule,
+                               test_mirror, test_rules, test_convergence, test_adjoint, test_absorption, test_refusals))

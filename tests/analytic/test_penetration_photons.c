@@ -43,22 +43,6 @@ static int stop_in(const struct photons *photons, const double origin[3], const 
     return -1;
 }
 
-/* Emits one pair of photons, and counts it for its LOR. */
-static void emit_pair(const struct photons *photons, const double origin[3], uint32_t number, double *counts)
-{
-    const philox4x32_ctr_t counter = {{number, 0, 0, 0}};
-    const philox4x32_key_t key = {{(uint32_t)photons->seed, (uint32_t)(photons->seed >> 32)}};
-    const philox4x32_ctr_t bits = philox4x32(counter, key);
-    const double z = 2 * to_unit(bits.v[0]) - 1, angle = 2 * TEST_PI * to_unit(bits.v[1]);
-    const double across = sqrt(1 - z * z), there[3] = {across * cos(angle), across * sin(angle), z};
-    const double back[3] = {-there[0], -there[1], -there[2]};
-    const int a = stop_in(photons, origin, there, to_unit(bits.v[2]));
-    if (a < 0) return;
-    const int b = stop_in(photons, origin, back, to_unit(bits.v[3]));
-    const int64_t lor = b < 0 ? -1 : lr_lors_number(photons->lors, a, b);
-    if (lor >= 0 && lr_lors_in_coincidence(photons->lors, lor)) counts[lor]++;
-}
-
 /* Compares counted and expected events for one sum of LORs. */
 static void check_sum(const char *name, int index, double counted, double expected)
 {
@@ -108,7 +92,20 @@ static void compare(const char *name, lr_scanner *scanner, const double point[3]
     struct chord *chords = kept(scanner->num_crystals, sizeof(*chords));
     for (int64_t lor = 0; lor < setup.lors->count; lor++) expected[lor] *= NUM_PAIRS;
     const struct photons photons = {seed, scanner, setup.lors, boxes, chords};
-    for (uint32_t n = 0; n < NUM_PAIRS; n++) emit_pair(&photons, point, n, counts);
+    for (uint32_t n = 0; n < NUM_PAIRS; n++) {
+        /* Emits one pair of photons, and counts it for its LOR. */
+        const philox4x32_ctr_t counter = {{n, 0, 0, 0}};
+        const philox4x32_key_t key = {{(uint32_t)photons.seed, (uint32_t)(photons.seed >> 32)}};
+        const philox4x32_ctr_t bits = philox4x32(counter, key);
+        const double z = 2 * to_unit(bits.v[0]) - 1, angle = 2 * TEST_PI * to_unit(bits.v[1]);
+        const double across = sqrt(1 - z * z), there[3] = {across * cos(angle), across * sin(angle), z};
+        const double back[3] = {-there[0], -there[1], -there[2]};
+        const int a = stop_in(&photons, point, there, to_unit(bits.v[2]));
+        if (a < 0) continue;
+        const int b = stop_in(&photons, point, back, to_unit(bits.v[3]));
+        const int64_t lor = b < 0 ? -1 : lr_lors_number(photons.lors, a, b);
+        if (lor >= 0 && lr_lors_in_coincidence(photons.lors, lor)) counts[lor]++;
+    }
     check_counts(name, counts, expected, setup.lors->count, 0, 21, SIGMAS);
     check_totals(&setup, counts, expected);
 }
@@ -163,4 +160,4 @@ static void test_layers(void **state)
     compare("layers", stopping_scanner(modules, 4, 0.07), (double[3]){0.9, 0.3, -1.2}, test_seed() + 4);
 }
 
-test_main("penetration photons", CASE(test_opposed), CASE(test_angled), CASE(test_ring), CASE(test_layers))
+test_main("penetration photons", CASES(test_opposed, test_angled, test_ring, test_layers))

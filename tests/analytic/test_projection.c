@@ -195,5 +195,5 @@ static void test_exact_mode_has_no_picture(void **state)
                  "sampled mode");
 }
 
-test_main("projection", CASE(test_same_bits_for_any_threads), CASE(test_rows_are_means_of_points),
-          CASE(test_pictures_hold_the_row), CASE(test_stopping), CASE(test_exact_mode_has_no_picture))
+test_main("projection", CASES(test_same_bits_for_any_threads, test_rows_are_means_of_points, test_pictures_hold_the_row,
+                              test_stopping, test_exact_mode_has_no_picture))

@@ -17,19 +17,6 @@ struct configuration {
 static const struct configuration configurations[] = {
     {"opposed, 4.0 mm faces", 4.0, 180}, {"opposed, no gaps", 4.3, 180}, {"150 degrees apart", 4.0, 150}};
 
-/* Points around the middle of the line between the modules' centres, from which most of both modules is seen. */
-static void make_points(const struct configuration *configuration, uint64_t *seed, double points[NUM_POINTS][3])
-{
-    const double half = configuration->angle_deg / 2 * TEST_PI / 180;
-    const double to_middle = 465 * cos(half), direction = TEST_PI / 2 + half;
-    for (int n = 0; n < NUM_POINTS; n++) {
-        const double along = 200 * (test_random(seed) - 0.5), across = 20 * (test_random(seed) - 0.5) + to_middle;
-        points[n][0] = across * cos(direction) - along * sin(direction);
-        points[n][1] = across * sin(direction) + along * cos(direction);
-        points[n][2] = 20 * (test_random(seed) - 0.5);
-    }
-}
-
 /* Per-element L2 error relative to the exact matrix, and mean relative error of the row sums. */
 static void compare(const double *sampled, const double *exact, int64_t num_lors, double *l2, double *sums)
 {
@@ -59,26 +46,34 @@ static double *render(const struct configuration *configuration, const double (*
     return matrix;
 }
 
-static void check_law(const struct configuration *configuration, uint64_t seed)
-{
-    double points[NUM_POINTS][3], before = 0;
-    int64_t num_lors;
-    make_points(configuration, &seed, points);
-    const double(*at)[3] = (const double(*)[3])points;
-    double *exact = render(configuration, at, &(struct setup_options){.mode = LR_MODE_EXACT}, &num_lors);
-    for (int rays = 1; rays <= MAX_RAYS; rays *= 2) {
-        double *sampled = render(configuration, at, &(struct setup_options){.rays = rays}, &num_lors), l2, sums;
-        compare(sampled, exact, num_lors, &l2, &sums);
-        print_message("%s, R = %d: elements %.4f, sums %.4f\n", configuration->name, rays, l2, sums);
-        assert_all(l2 <= 0.8 / rays, sums <= 0.3 / rays, rays == 1 || (before / l2 >= 1.6 && before / l2 <= 2.6));
-        before = l2;
-    }
-}
-
 static void test_law(void **state)
 {
-    const uint64_t seed = test_seed();
-    for (size_t k = 0; k < sizeof(configurations) / sizeof(configurations[0]); k++) check_law(&configurations[k], seed);
+    const uint64_t first = test_seed();
+    for (int k = 0; k < length_of(configurations); k++) {
+        const struct configuration *configuration = &configurations[k];
+        double points[NUM_POINTS][3], before = 0;
+        uint64_t seed = first;
+        int64_t num_lors;
+        /* Points around the middle of the line between the modules' centres, from which most of both modules is
+         * seen. */
+        const double half = configuration->angle_deg / 2 * TEST_PI / 180;
+        const double to_middle = 465 * cos(half), direction = TEST_PI / 2 + half;
+        for (int n = 0; n < NUM_POINTS; n++) {
+            const double along = 200 * (test_random(&seed) - 0.5), across = 20 * (test_random(&seed) - 0.5) + to_middle;
+            points[n][0] = across * cos(direction) - along * sin(direction);
+            points[n][1] = across * sin(direction) + along * cos(direction);
+            points[n][2] = 20 * (test_random(&seed) - 0.5);
+        }
+        const double(*at)[3] = (const double(*)[3])points;
+        double *exact = render(configuration, at, &(struct setup_options){.mode = LR_MODE_EXACT}, &num_lors);
+        for (int rays = 1; rays <= MAX_RAYS; rays *= 2) {
+            double *sampled = render(configuration, at, &(struct setup_options){.rays = rays}, &num_lors), l2, sums;
+            compare(sampled, exact, num_lors, &l2, &sums);
+            print_message("%s, R = %d: elements %.4f, sums %.4f\n", configuration->name, rays, l2, sums);
+            assert_all(l2 <= 0.8 / rays, sums <= 0.3 / rays, rays == 1 || (before / l2 >= 1.6 && before / l2 <= 2.6));
+            before = l2;
+        }
+    }
 }
 
 /* A line's weight is A cos / r^2. For one crystal that is seen whole this is too large, because the integrand varies

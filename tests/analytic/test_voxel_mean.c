@@ -49,39 +49,37 @@ static float *sensitivity(const lr_lors *lors, const lr_grid *grid, const int sa
     return image;
 }
 
-static void check(const struct reference *reference)
-{
-    lr_lors *lors = lors_from(reference->scanner != NULL ? lr_scanner_read(reference->scanner, NULL) : few_rings());
-    /* These scanners equal their mirror images along x, y and z: one voxel of eight is computed. */
-    lr_grid grid = lr_grid_centred(reference->size, reference->voxel_mm);
-    for (int k = 0; k < 3; k++) {
-        grid.origin_mm[k] += reference->size[k] / 2 * reference->voxel_mm[k];
-        grid.size[k] -= reference->size[k] / 2;
-    }
-    const int64_t count = lr_grid_num_voxels(&grid);
-    int points, many;
-    float *usual = sensitivity(lors, &grid, NULL, &points);
-    float *mean = sensitivity(lors, &grid, reference->samples, &many);
-    double squares = 0.0, voxels = 0.0, worst = 0.0;
-    for (int64_t v = 0; v < count; v++) {
-        const double off = (double)usual[v] / mean[v] - 1.0;
-        const int64_t at[3] = {v % grid.size[0], v / grid.size[0] % grid.size[1], v / grid.size[0] / grid.size[1]};
-        double images = 1.0; /* Voxels in the middle along an axis are their own mirror image. */
-        for (int k = 0; k < 3; k++) images *= at[k] == 0 && reference->size[k] % 2 == 1 ? 1.0 : 2.0;
-        squares += images * off * off;
-        voxels += images;
-        worst = fmax(worst, fabs(off));
-    }
-    const double rms = sqrt(squares / voxels);
-    print_message("%s, %g mm: %d points, %.3f %% rms, at most %.2f %% off\n", lors->scanner->name,
-                  reference->voxel_mm[0], points, 100.0 * rms, 100.0 * worst);
-    assert_int_equal(points, reference->expected);
-    assert_true(rms < 2e-3 && worst < 2e-2);
-}
-
 static void voxels_are_right_by_default(void **state)
 {
-    for (size_t k = 0; k < sizeof(references) / sizeof(references[0]); k++) check(&references[k]);
+    for (int k = 0; k < length_of(references); k++) {
+        const struct reference *reference = &references[k];
+        lr_lors *lors = lors_from(reference->scanner != NULL ? lr_scanner_read(reference->scanner, NULL) : few_rings());
+        /* These scanners equal their mirror images along x, y and z: one voxel of eight is computed. */
+        lr_grid grid = lr_grid_centred(reference->size, reference->voxel_mm);
+        for (int i = 0; i < 3; i++) {
+            grid.origin_mm[i] += reference->size[i] / 2 * reference->voxel_mm[i];
+            grid.size[i] -= reference->size[i] / 2;
+        }
+        const int64_t count = lr_grid_num_voxels(&grid);
+        int points, many;
+        float *usual = sensitivity(lors, &grid, NULL, &points);
+        float *mean = sensitivity(lors, &grid, reference->samples, &many);
+        double squares = 0.0, voxels = 0.0, worst = 0.0;
+        for (int64_t v = 0; v < count; v++) {
+            const double off = (double)usual[v] / mean[v] - 1.0;
+            const int64_t at[3] = {v % grid.size[0], v / grid.size[0] % grid.size[1], v / grid.size[0] / grid.size[1]};
+            double images = 1.0; /* Voxels in the middle along an axis are their own mirror image. */
+            for (int i = 0; i < 3; i++) images *= at[i] == 0 && reference->size[i] % 2 == 1 ? 1.0 : 2.0;
+            squares += images * off * off;
+            voxels += images;
+            worst = fmax(worst, fabs(off));
+        }
+        const double rms = sqrt(squares / voxels);
+        print_message("%s, %g mm: %d points, %.3f %% rms, at most %.2f %% off\n", lors->scanner->name,
+                      reference->voxel_mm[0], points, 100.0 * rms, 100.0 * worst);
+        assert_int_equal(points, reference->expected);
+        assert_true(rms < 2e-3 && worst < 2e-2);
+    }
 }
 
 test_main("voxel mean", CASE(voxels_are_right_by_default))

@@ -21,7 +21,6 @@ static const struct {
             {"instructions, buffers", LR_DIRECT_INSTRUCTIONS, LR_DIRECT_BUFFERS},
             {"shared memory", LR_DIRECT_SHARED_MEMORY, LR_DIRECT_TEXTURES},
             {"texture cache", LR_DIRECT_TEXTURE_CACHE, LR_DIRECT_TEXTURES}};
-enum { NUM_WAYS = sizeof(ways) / sizeof(ways[0]) };
 
 static struct test_log heard = TEST_LOG(heard);
 
@@ -75,7 +74,7 @@ static bool is_wanted(int way)
 /* In builds without CUDA all variants would be run by compute, so that one is enough. */
 static int num_ways(void)
 {
-    return has_cuda() ? NUM_WAYS : 1;
+    return has_cuda() ? length_of(ways) : 1;
 }
 
 /* Prints the largest difference of a variant, and fails unless it is below `most`. */
@@ -113,7 +112,7 @@ static void skip_without_cuda(void)
 static void every_variant_projects_as_the_reference(void **state)
 {
     skip_without_cuda();
-    for (int way = 0; way < NUM_WAYS; way++) {
+    for (int way = 0; way < length_of(ways); way++) {
         double worst = 0;
         for (int k = 0; k < NUM_MODELS * NUM_ANGLES && is_wanted(way); k++)
             worst = fmax(worst, check(way, &case_views[k % NUM_ANGLES], k / NUM_ANGLES));
@@ -127,7 +126,7 @@ static void images_have_any_length(void **state)
     static const int sizes[4][3] = {{37, 30, 62}, {35, 53, 41}, {31, 37, 30}, {144, 144, 109}};
     static const lr_view views[4] = {{71, 9}, {160, 0}, {27, -10}, {36, 10}};
     skip_without_cuda();
-    for (int way = 0; way < NUM_WAYS; way++) {
+    for (int way = 0; way < length_of(ways); way++) {
         for (int k = 0; k < 4 && is_wanted(way); k++) {
             const lr_grid grid = lr_grid_centred(sizes[k], (const double[3]){4, 4, 4});
             other_grid = &grid;
@@ -152,7 +151,8 @@ static void opengl_and_cuda_take_turns(void **state)
 {
     for (int way = 0; way < num_ways(); way++) {
         double worst = 0;
-        for (int k = 0; k < NUM_TURNS && is_wanted(way); k++) worst = fmax(worst, check_turns(way, &all_turns[k]));
+        for (int k = 0; k < length_of(all_turns) && is_wanted(way); k++)
+            worst = fmax(worst, check_turns(way, &all_turns[k]));
         expect_worst(way, " after updates", worst, 1e-5);
     }
 }
@@ -165,27 +165,6 @@ static void tables_need_not_be_kept(void **state)
     max_memory_bytes = 0;
 }
 
-/* Runs a batch that has the same view several times, so that all passes write the same values; found: the result. */
-static void run_batch(lr_operator *direct, lr_direct_work work, int view, const float *source, float *found)
-{
-    enum { MOST_TIMES = 11, FEW_TIMES = 5 }; /* more than the number of views that are sorted at a time */
-    int views[MOST_TIMES];
-    const int times = only != NULL ? FEW_TIMES : MOST_TIMES;
-    double seconds;
-    struct lr_direct_compute *compute = direct->backend.self;
-    for (int k = 0; k < times; k++) views[k] = view;
-    const lr_direct_task task = {work, views, times, NULL};
-    assert_ok(gl_context_make_current(compute->ctx));
-    const lr_vector in = lr_vector_of_floats(source, compute->views.num_voxels);
-    const lr_vector out = lr_vector_of_floats(found, compute->views.num_voxels);
-    assert_ok(lr_direct_copy(compute, &compute->in, &in, true));
-    compute->is_unordered = true;
-    assert_ok(lr_direct_run_task(compute, &task, &compute->in, &compute->out, &seconds));
-    compute->is_unordered = false;
-    assert_ok(lr_direct_copy(compute, &compute->out, &out, false));
-    gl_context_release(compute->ctx);
-}
-
 /* Projects view after view, each with its own lattice, in the same memory. */
 static double check_batches(int way, int model)
 {
@@ -194,8 +173,23 @@ static double check_batches(int way, int model)
     for (int k = 0; k < 2 * rounds * NUM_ANGLES; k++) {
         const int view = k / 2 % NUM_ANGLES;
         const bool forward = k % 2 == 0;
-        run_batch(pair->tested, forward ? LR_DIRECT_WORK_FORWARD : LR_DIRECT_WORK_BACK, view, pair->source,
-                  pair->found);
+        /* The batch has the same view several times, so that all passes write the same values. */
+        enum { MOST_TIMES = 11, FEW_TIMES = 5 }; /* more than the number of views that are sorted at a time */
+        int views[MOST_TIMES];
+        const int times = only != NULL ? FEW_TIMES : MOST_TIMES;
+        double seconds;
+        struct lr_direct_compute *compute = pair->tested->backend.self;
+        for (int n = 0; n < times; n++) views[n] = view;
+        const lr_direct_task task = {(forward ? LR_DIRECT_WORK_FORWARD : LR_DIRECT_WORK_BACK), views, times, NULL};
+        assert_ok(gl_context_make_current(compute->ctx));
+        const lr_vector in = lr_vector_of_floats(pair->source, compute->views.num_voxels);
+        const lr_vector out = lr_vector_of_floats(pair->found, compute->views.num_voxels);
+        assert_ok(lr_direct_copy(compute, &compute->in, &in, true));
+        compute->is_unordered = true;
+        assert_ok(lr_direct_run_task(compute, &task, &compute->in, &compute->out, &seconds));
+        compute->is_unordered = false;
+        assert_ok(lr_direct_copy(compute, &compute->out, &out, false));
+        gl_context_release(compute->ctx);
         assert_ok(view_floats(pair->reference, forward, view, pair->source, pair->expected));
         pair_compare(pair);
     }
@@ -208,7 +202,7 @@ static void batches_project_as_the_reference(void **state)
     const lr_grid grids[2] = {lr_grid_centred((const int[3]){40, 38, 44}, (const double[3]){4, 4, 4}),
                               lr_grid_centred((const int[3]){45, 42, 60}, (const double[3]){4, 4, 4})};
     skip_without_cuda();
-    for (int way = 0; way < NUM_WAYS; way++) {
+    for (int way = 0; way < length_of(ways); way++) {
         double worst = 0;
         if (!is_wanted(way)) continue;
         for (int model = 0; model < NUM_MODELS; model += only != NULL ? 3 : 1)
@@ -287,7 +281,7 @@ static void nobody_needs_to_look(void **state)
         if (!is_wanted(way)) continue;
         lr_operator *cuda = make("cuda,compute", way, case_views, TURN_VIEWS, 2);
         const size_t bytes = (size_t)lr_operator_get_info(cuda)->num_voxels * sizeof(float);
-        for (int k = 0; k < NUM_TURNS; k++) {
+        for (int k = 0; k < length_of(all_turns); k++) {
             const float *found = read_after_iterations(cuda, &all_turns[k], false);
             assert_memory_equal(found, read_after_iterations(cuda, &all_turns[k], true), bytes);
         }
@@ -309,16 +303,16 @@ int main(int argc, char **argv)
 {
     int named = 0;
     only = argc > 1 ? argv[1] : NULL;
-    for (int way = 0; way < NUM_WAYS; way++) named += is_wanted(way);
+    for (int way = 0; way < length_of(ways); way++) named += is_wanted(way);
     if (named == 0) {
         fprintf(stderr, "%s: no variant has this name\n", only);
         return 2;
     }
     if (!fixture_backend_is_usable("compute")) return 77;
     struct CMUnitTest tests[] = {
-        EACH(CASE, without_cuda_it_is_refused, every_variant_projects_as_the_reference, images_have_any_length,
-             batches_project_as_the_reference, opengl_and_cuda_take_turns, tables_need_not_be_kept,
-             tables_are_made_many_at_a_time, nobody_needs_to_look, what_a_variant_cannot_do_is_refused)};
+        CASES(without_cuda_it_is_refused, every_variant_projects_as_the_reference, images_have_any_length,
+              batches_project_as_the_reference, opengl_and_cuda_take_turns, tables_need_not_be_kept,
+              tables_are_made_many_at_a_time, nobody_needs_to_look, what_a_variant_cannot_do_is_refused)};
     if (only != NULL) cmocka_set_skip_filter("nobody_needs_to_look");
-    return test_run(argc > 2 ? argv[2] : NULL, "device", tests, sizeof(tests) / sizeof(tests[0]), NULL);
+    return test_run(argc > 2 ? argv[2] : NULL, "device", tests, length_of(tests), NULL);
 }

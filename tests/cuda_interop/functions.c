@@ -209,7 +209,7 @@ static struct pair *make_pair(void)
 
 static void whoever_has_an_image_it_is_the_right_one(void **state)
 {
-    for (int k = 0; k < NUM_TURNS; k++) {
+    for (int k = 0; k < length_of(all_turns); k++) {
         struct pair *pair = make_pair();
         take_turns(pair, &all_turns[k]);
         print_message("turns %d: largest difference %.2e\n", k, pair->worst);
@@ -242,7 +242,7 @@ static void iterate(struct pair *pair, const struct turns *turns)
    image. */
 static void nothing_changes_hands_within_an_iteration(void **state)
 {
-    for (int k = 0; k < NUM_TURNS; k++) {
+    for (int k = 0; k < length_of(all_turns); k++) {
         struct pair *pair = make_pair();
         take_turns(pair, &all_turns[k]);
         iterate(pair, &all_turns[k]);
@@ -321,6 +321,7 @@ static void a_reconstruction_with_a_fit_stays_there(void **state)
     expect_reference(pair, params);
 }
 
-usable_main(fixture_backend_is_usable("compute"), CASE(whoever_has_an_image_it_is_the_right_one),
-            CASE(nothing_changes_hands_within_an_iteration), CASE(a_reconstruction_moves_its_image_alone),
-            CASE(a_reconstruction_with_a_fit_stays_there), CASE(tables_are_timed_by_functions))
+usable_main(fixture_backend_is_usable("compute"),
+            CASES(whoever_has_an_image_it_is_the_right_one, nothing_changes_hands_within_an_iteration,
+                  a_reconstruction_moves_its_image_alone, a_reconstruction_with_a_fit_stays_there,
+                  tables_are_timed_by_functions))

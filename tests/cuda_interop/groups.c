@@ -287,23 +287,6 @@ static const void *texel_at(const struct lr_cuda_tables *tables, int n, int x, i
     return array->texels + array->texel_bytes * (x + size[0] * (y + (int64_t)size[1] * tables->textures.slice));
 }
 
-static void check_textures(const struct lr_cuda_tables *tables)
-{
-    const lr_cuda_layout *layout = &tables->gather.layout;
-    const lr_cuda_cloud *cloud = &tables->cloud;
-    for (int y = 0; y < layout->extent[2]; y++)
-        assert_memory_equal(texel_at(tables, LR_CUDA_MAP, 0, y), tables->map + y * layout->extent[1],
-                            (size_t)layout->extent[1] * sizeof(uint16_t));
-    for (int row = 0; row < cloud->num_rows; row++)
-        assert_memory_equal(texel_at(tables, LR_CUDA_PROFILES, 0, row), cloud->profiles + row * cloud->num_columns,
-                            (size_t)cloud->num_columns * sizeof(float));
-    for (int k = 0; k < cloud->num_points; k++) {
-        const int x = k % LR_CUDA_LIST_WIDTH, y = k / LR_CUDA_LIST_WIDTH;
-        assert_memory_equal(texel_at(tables, LR_CUDA_FACTORS, x, y), cloud->factors + k, sizeof(float));
-        assert_memory_equal(texel_at(tables, LR_CUDA_POINTS, x, y), (const char *)cloud->points + 16 * k, 16);
-    }
-}
-
 /* Values that nobody has filled in are NaN. */
 static void check_view(const struct projector *projector, int view)
 {
@@ -315,7 +298,21 @@ static void check_view(const struct projector *projector, int view)
     for (int i = 0; i < gather->num_offsets; i++) sum += (double)gather->values[(int64_t)i * gather->num_rows];
     assert_true(fabs(sum - 1) < 1e-6);
     for (int64_t k = 0; k < columns; k++) assert_true(tables->map[k] < gather->num_rows);
-    if (storage == LR_DIRECT_TEXTURES) check_textures(tables);
+    if (storage == LR_DIRECT_TEXTURES) {
+        const lr_cuda_layout *layout = &tables->gather.layout;
+        const lr_cuda_cloud *cloud = &tables->cloud;
+        for (int y = 0; y < layout->extent[2]; y++)
+            assert_memory_equal(texel_at(tables, LR_CUDA_MAP, 0, y), tables->map + y * layout->extent[1],
+                                (size_t)layout->extent[1] * sizeof(uint16_t));
+        for (int row = 0; row < cloud->num_rows; row++)
+            assert_memory_equal(texel_at(tables, LR_CUDA_PROFILES, 0, row), cloud->profiles + row * cloud->num_columns,
+                                (size_t)cloud->num_columns * sizeof(float));
+        for (int k = 0; k < cloud->num_points; k++) {
+            const int x = k % LR_CUDA_LIST_WIDTH, y = k / LR_CUDA_LIST_WIDTH;
+            assert_memory_equal(texel_at(tables, LR_CUDA_FACTORS, x, y), cloud->factors + k, sizeof(float));
+            assert_memory_equal(texel_at(tables, LR_CUDA_POINTS, x, y), (const char *)cloud->points + 16 * k, 16);
+        }
+    }
 }
 
 /* Makes tables from view `first` on to the last. */
@@ -366,42 +363,31 @@ static void calls_do_not_depend_on_the_number_of_views(void **state)
     close_projector(projector);
 }
 
-static int64_t find_view_bytes(int variant)
-{
-    struct projector *projector = open_projector(variant, 0);
-    make_from(projector, 0);
-    const int64_t bytes = projector->set.view_bytes;
-    assert_int_equal(device.own_fills, variant == LR_DIRECT_COLUMNS ? 2 * NUM_VIEWS : 0);
-    close_projector(projector);
-    return bytes;
-}
-
-/* Goes through all views twice, in an order that mixes neighbours and distant views. */
-static void go_through_views(struct projector *projector)
-{
-    int views[2 * NUM_VIEWS];
-    for (int k = 0; k < 2 * NUM_VIEWS; k++) views[k] = 7 * k % NUM_VIEWS;
-    for (int k = 0; k < 2 * NUM_VIEWS; k++) {
-        assert_ok(lr_cuda_make_tables(&projector->set, views + k, 2 * NUM_VIEWS - k));
-        check_view(projector, views[k]);
-    }
-    for (int k = 0; k < NUM_VIEWS; k++) {
-        assert_non_null(lr_cuda_open_tables(&projector->set, 5 * k % NUM_VIEWS));
-        check_view(projector, 5 * k % NUM_VIEWS);
-    }
-}
-
 /* The view that is needed is always made, and other views only if there is room. */
 static void cut_groups(void)
 {
     const int first = storage == LR_DIRECT_TEXTURES ? LR_DIRECT_THREADS : LR_DIRECT_BANDS;
     for (int variant = first; variant <= LR_DIRECT_TEXTURE_CACHE; variant++) {
-        const int64_t view_bytes = find_view_bytes(variant);
+        struct projector *projector = open_projector(variant, 0);
+        make_from(projector, 0);
+        const int64_t view_bytes = projector->set.view_bytes;
+        assert_int_equal(device.own_fills, variant == LR_DIRECT_COLUMNS ? 2 * NUM_VIEWS : 0);
+        close_projector(projector);
         const double rooms[] = {1e-6, 0.5, 1.2, 2.5, 5, 12, 100};
-        for (int k = 0; k < (int)(sizeof(rooms) / sizeof(rooms[0])); k++) {
+        for (int k = 0; k < (int)(length_of(rooms)); k++) {
             const int64_t room_bytes = 1 + (int64_t)(rooms[k] * (double)view_bytes);
-            struct projector *projector = open_projector(variant, room_bytes);
-            go_through_views(projector);
+            projector = open_projector(variant, room_bytes);
+            /* Goes through all views twice, in an order that mixes neighbours and distant views. */
+            int views[2 * NUM_VIEWS];
+            for (int n = 0; n < 2 * NUM_VIEWS; n++) views[n] = 7 * n % NUM_VIEWS;
+            for (int n = 0; n < 2 * NUM_VIEWS; n++) {
+                assert_ok(lr_cuda_make_tables(&projector->set, views + n, 2 * NUM_VIEWS - n));
+                check_view(projector, views[n]);
+            }
+            for (int n = 0; n < NUM_VIEWS; n++) {
+                assert_non_null(lr_cuda_open_tables(&projector->set, 5 * n % NUM_VIEWS));
+                check_view(projector, 5 * n % NUM_VIEWS);
+            }
             const int there = count_there(projector);
             assert_true(rooms[k] > 99 ? there == NUM_VIEWS : there < NUM_VIEWS);
             assert_all(there == 1 || projector->set.bytes <= 2 * room_bytes, rooms[k] < 5 || there > 1);

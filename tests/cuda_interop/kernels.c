@@ -145,8 +145,7 @@ static double check_case(const lr_grid *grid, const lr_view *view, const lr_dire
     open_tables(&tables, &(lr_direct_tables_params){.grid = grid, .view = *view, .kernel = *kernel}, one_row);
     lr_operator *reference = keep(lr_direct_create(
         &(lr_direct_params){.grid = grid, .views = view, .num_views = 1, .kernel = *kernel, .backend = "cpu"}));
-    double *image = kept_doubles(count), *expected = kept_doubles(count), worst = 0;
-    for (int64_t k = 0; k < count; k++) image[k] = (double)(float)test_random(&seed);
+    double *image = kept_random_singles(count, 0, 1, &seed), *expected = kept_doubles(count), worst = 0;
     for (int forward = 0; forward < 2; forward++) {
         assert_ok(view_doubles(reference, forward, 0, image, expected));
         for (int kind = 0; kind < NUM_KINDS; kind++)
@@ -187,8 +186,7 @@ static void tables_in_textures_are_read(void **state)
     open_tables(&tables, &(lr_direct_tables_params){.grid = &grid, .view = {63, 3}, .kernel = kernel}, false);
     assert_true(tables.cloud.pass.num_points > LR_CUDA_LIST_WIDTH);
     const int64_t count = lr_grid_num_voxels(&grid), floats = FLOATS * tables.num_texels;
-    double *image = kept_doubles(count);
-    for (int64_t k = 0; k < count; k++) image[k] = test_random(&seed);
+    double *image = kept_random_doubles(count, 0, 1, &seed);
     float *source = kept_floats(floats), *expected = kept_floats(floats), *found = kept_floats(floats);
     reorder(&tables.gather.layout, image, source, true);
     for (int k = 0; k < 2 * IN_TEXTURES; k++) {
@@ -231,7 +229,7 @@ static void images_are_high_and_low(void **state)
                  {{35, 53, 41}, {160, 0}, 20},
                  {{31, 37, 30}, {27, -10}, 25},
                  {{24, 21, 83}, {50, 6}, 10}};
-    for (int k = 0; k < (int)(sizeof(cases) / sizeof(cases[0])); k++) {
+    for (int k = 0; k < (int)(length_of(cases)); k++) {
         const lr_grid grid = lr_grid_centred(cases[k].size, (const double[3]){4, 4, 4});
         const lr_direct_kernel kernel = {.resolution = filled(lr_resolution, .tof_ps = 150, .model = LR_RADIAL_LINEAR,
                                                               .radial_mm = 6, .radial_edge_mm = cases[k].widest_mm,
@@ -282,6 +280,6 @@ static void products_are_complex_ones(void **state)
     assert_memory_equal(values + 2 * PAIRS, before + 2 * PAIRS, 6 * sizeof(float));
 }
 
-test_main("kernels", CASE(gathers_are_those_of_the_reference), CASE(tables_in_textures_are_read),
-          CASE(long_columns_are_cut_into_steps), CASE(images_are_high_and_low), CASE(kernels_are_wide),
-          CASE(kernels_end_in_nothing), CASE(products_are_complex_ones))
+test_main("kernels",
+          CASES(gathers_are_those_of_the_reference, tables_in_textures_are_read, long_columns_are_cut_into_steps,
+                images_are_high_and_low, kernels_are_wide, kernels_end_in_nothing, products_are_complex_ones))

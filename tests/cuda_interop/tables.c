@@ -35,20 +35,6 @@ static void place_all(struct group *group)
     }
 }
 
-/* Values that are not copied or filled in are NaN. */
-static void open_memory(struct group *group)
-{
-    place_all(group);
-    const struct lr_cuda_memory counted = group->memory;
-    const int64_t bytes = counted.copied_bytes + counted.filled_bytes;
-    void *block = keep_object(aligned_alloc(256, (size_t)bytes), free);
-    memset(block, 0xff, (size_t)bytes);
-    group->memory = (struct lr_cuda_memory){
-        .device = block, .host = block, .copied_room = counted.copied_bytes, .filled_room = counted.filled_bytes};
-    place_all(group);
-    assert_int_equal(group->memory.copied_bytes + group->memory.filled_bytes, bytes);
-}
-
 static void end_plans(void *object)
 {
     lr_cuda_view_plans_finish(object, NUM_VIEWS);
@@ -67,7 +53,16 @@ static struct group *kept_group(const lr_grid *grid, int model, bool bands_work)
         .backend = &group->backend, .layout = group->layout, .bands_work = bands_work, .shared_room = 227 * 1024};
     assert_ok(lr_cuda_view_plans_init(group->plans, &params, numbers, NUM_VIEWS));
     keep_object(group->plans, end_plans);
-    open_memory(group);
+    /* Values that are not copied or filled in are NaN. */
+    place_all(group);
+    const struct lr_cuda_memory counted = group->memory;
+    const int64_t bytes = counted.copied_bytes + counted.filled_bytes;
+    void *block = keep_object(aligned_alloc(256, (size_t)bytes), free);
+    memset(block, 0xff, (size_t)bytes);
+    group->memory = (struct lr_cuda_memory){
+        .device = block, .host = block, .copied_room = counted.copied_bytes, .filled_room = counted.filled_bytes};
+    place_all(group);
+    assert_int_equal(group->memory.copied_bytes + group->memory.filled_bytes, bytes);
     group->sizes = lr_cuda_fill_sizes_of(group->fills, NUM_VIEWS);
     on_cpu_value_fills(group->fills, &group->sizes);
     on_cpu_band_fills(group->fills, &group->sizes);
@@ -75,17 +70,6 @@ static struct group *kept_group(const lr_grid *grid, int model, bool bands_work)
 }
 
 /* --- LORmap and mSRval --- */
-
-static void check_map(const struct group *group, int view, const lr_direct_tables *reference)
-{
-    const lr_cuda_layout *layout = &group->layout;
-    const uint16_t *map = group->fills[view].map.map;
-    for (int k = 0; k < layout->extent[1] * layout->extent[2]; k++) {
-        const int x = k % layout->extent[1] - layout->margin[1], y = k / layout->extent[1] - layout->margin[2];
-        const bool is_there = x >= 0 && x < layout->size[0] && y >= 0 && y < layout->size[1];
-        assert_int_equal(map[k], is_there ? lr_direct_tables_map(reference)[x + layout->size[0] * y] : 0);
-    }
-}
 
 static double check_values(const struct group *group, int view, const lr_direct_tables *reference)
 {
@@ -118,7 +102,13 @@ static void tables_are_those_of_the_reference(void **state)
         const struct group *group = kept_group(&grids[k % 2], k / 2, true);
         for (int view = 0; view < NUM_VIEWS; view++) {
             lr_direct_tables *reference = kept_tables(&group->backend.grid, views[view], &group->backend.kernel);
-            check_map(group, view, reference);
+            const lr_cuda_layout *layout = &group->layout;
+            const uint16_t *map = group->fills[view].map.map;
+            for (int n = 0; n < layout->extent[1] * layout->extent[2]; n++) {
+                const int x = n % layout->extent[1] - layout->margin[1], y = n / layout->extent[1] - layout->margin[2];
+                const bool is_there = x >= 0 && x < layout->size[0] && y >= 0 && y < layout->size[1];
+                assert_int_equal(map[n], is_there ? lr_direct_tables_map(reference)[x + layout->size[0] * y] : 0);
+            }
             worst = fmax(worst, check_values(group, view, reference));
         }
         destroy_kept_since(0);
@@ -135,9 +125,9 @@ static double project_by_bands(const struct group *group, lr_operator *reference
     const int64_t count = (int64_t)layout->size[0] * layout->size[1] * layout->size[2];
     const int64_t num_floats = (int64_t)FLOATS * layout->extent[0] * layout->extent[1] * layout->extent[2];
     uint64_t seed = 8;
-    double *image = kept_doubles(count), *found = kept_doubles(count), *expected = kept_doubles(count), worst = 0;
+    double *image = kept_random_singles(count, 0, 1, &seed), *found = kept_doubles(count);
+    double *expected = kept_doubles(count), worst = 0;
     float *source = kept_floats(num_floats);
-    for (int64_t k = 0; k < count; k++) image[k] = (double)(float)test_random(&seed);
     reorder(layout, image, source, true);
     for (int way = 0; way < 2 * LR_CUDA_BANDS_SHAPES; way++) {
         const bool forward = way % 2 == 0;
@@ -243,19 +233,6 @@ static struct lr_cuda_band_plan *kept_bands(const lr_direct_tables_params *param
     return plan;
 }
 
-/* Checks the positions at which a device looks up the kernels of eight neighbouring sources (an octet). */
-static void assert_kernels_are_there(const struct lr_cuda_band_plan *plan, int pair, int d, int32_t kernel)
-{
-    const lr_cuda_bands *pass = &plan->passes[LR_CUDA_BANDS_ALONE];
-    const int row = pass->least_offset + d, place = kernel - row * pass->kernel_pitch;
-    for (int32_t k = 0; k < pass->num_tiles; k++) {
-        const int first = LR_CUDA_OCTET * plan->tiles[k][0] + place - pass->first_kernel[0];
-        assert_in_range(first, 0, pass->kernel_pitch - LR_CUDA_OCTET * pass->sides);
-        assert_in_range(plan->tiles[k][1] + pair * LR_CUDA_BAND_ROWS + row - pass->first_kernel[1], 0,
-                        pass->num_kernel_rows - 1);
-    }
-}
-
 /* Kernels are long, thin and oblique: neither a step nor the step after a list reads beyond the tables. */
 static void long_kernels_stay_within_their_tables(void **state)
 {
@@ -274,8 +251,20 @@ static void long_kernels_stay_within_their_tables(void **state)
         assert_true(lr_cuda_band_plan_fits(plan, 227 * 1024));
         for (int d = 0; d < plan->passes[0].num_lists; d++) {
             for (int step = plan->lists[d][0]; step < plan->lists[d][1]; step++)
-                for (int half = 0; half < 4; half++)
-                    assert_kernels_are_there(plan, half / 2, d, plan->steps[step].kernel[half % 2]);
+                for (int half = 0; half < 4; half++) {
+                    /* Checks the positions at which a device looks up the kernels of eight neighbouring sources
+                     * (an octet). */
+                    const lr_cuda_bands *pass = &plan->passes[LR_CUDA_BANDS_ALONE];
+                    const int row = pass->least_offset + d,
+                              place = plan->steps[step].kernel[half % 2] - row * pass->kernel_pitch;
+                    for (int32_t n = 0; n < pass->num_tiles; n++) {
+                        const int first = LR_CUDA_OCTET * plan->tiles[n][0] + place - pass->first_kernel[0];
+                        assert_in_range(first, 0, pass->kernel_pitch - LR_CUDA_OCTET * pass->sides);
+                        assert_in_range(plan->tiles[n][1] + (half / 2) * LR_CUDA_BAND_ROWS + row -
+                                            pass->first_kernel[1],
+                                        0, pass->num_kernel_rows - 1);
+                    }
+                }
         }
     }
 }
@@ -354,7 +343,7 @@ static void third_slabs_cost_no_block(void **state)
     assert_true(depths[2] > 0 && depths[3] > 0);
 }
 
-test_main("tables", CASE(tables_are_those_of_the_reference), CASE(bands_project_from_where_tables_lie),
-          CASE(columns_do_what_bands_cannot), CASE(a_view_that_fails_says_why), CASE(memory_is_that_which_was_counted),
-          CASE(long_kernels_stay_within_their_tables), CASE(views_along_a_lattice_sort_alike), CASE(high_kernels_fit),
-          CASE(blocks_of_both_shapes_fit), CASE(third_slabs_cost_no_block))
+test_main("tables", CASES(tables_are_those_of_the_reference, bands_project_from_where_tables_lie,
+                          columns_do_what_bands_cannot, a_view_that_fails_says_why, memory_is_that_which_was_counted,
+                          long_kernels_stay_within_their_tables, views_along_a_lattice_sort_alike, high_kernels_fit,
+                          blocks_of_both_shapes_fit, third_slabs_cost_no_block))

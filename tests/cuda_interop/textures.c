@@ -19,7 +19,6 @@ static const struct {
     {"shared memory", LR_DIRECT_SHARED_MEMORY, {"LORmap", "a cloud", "factors of a cloud", "profiles"}},
     {"texture cache", LR_DIRECT_TEXTURE_CACHE, {"LORmap", "a cloud", "factors of a cloud", "profiles"}},
 };
-enum { NUM_WAYS = sizeof(ways) / sizeof(ways[0]) };
 
 /* --- textures that are taken out --- */
 
@@ -103,7 +102,7 @@ static struct projection project_from_buffers(int way, int k, bool is_forward)
 static void textures_project_as_buffers(void **state)
 {
     skip_without_cuda();
-    for (int n = 0; n < 2 * 2 * NUM_WAYS; n++) {
+    for (int n = 0; n < 2 * 2 * length_of(ways); n++) {
         const int before = num_kept(), way = n / 4, k = n / 2 % 2;
         const bool is_forward = n % 2 != 0;
         const struct projection all = project_from_buffers(way, k, is_forward);
@@ -119,7 +118,7 @@ static void textures_project_as_buffers(void **state)
 static void no_variant_works_without_its_textures(void **state)
 {
     skip_without_cuda();
-    for (int n = 0; n < 2 * 4 * NUM_WAYS; n++) {
+    for (int n = 0; n < 2 * 4 * length_of(ways); n++) {
         const int before = num_kept(), way = n / 8;
         const bool is_forward = n % 2 != 0;
         const char *label = ways[way].textures[n / 2 % 4];
@@ -150,5 +149,5 @@ int main(int argc, char **argv)
 {
     if (!fixture_backend_is_usable("compute")) return 77;
     struct CMUnitTest tests[] = {CASE(textures_project_as_buffers), CASE(no_variant_works_without_its_textures)};
-    return test_run(argc > 1 ? argv[1] : NULL, "textures", tests, sizeof(tests) / sizeof(tests[0]), NULL);
+    return test_run(argc > 1 ? argv[1] : NULL, "textures", tests, length_of(tests), NULL);
 }

@@ -23,7 +23,6 @@ struct turns {
 static const struct turns all_turns[] = {{LR_ALGORITHM_RAMLA, false, false, 1}, {LR_ALGORITHM_RAMLA, true, false, 2},
                                          {LR_ALGORITHM_RAMLA, true, true, 1},   {LR_ALGORITHM_OSEM, false, false, 2},
                                          {LR_ALGORITHM_OSEM, false, true, 1},   {LR_ALGORITHM_OSEM, true, true, 5}};
-enum { NUM_TURNS = sizeof(all_turns) / sizeof(all_turns[0]) };
 
 /* Two operators that get the same calls. */
 struct pair {
@@ -205,36 +204,6 @@ static inline void reference_view(struct pair *pair, const struct turns *turns, 
     add_back(pair, view, histo, sums[1]);
 }
 
-static inline void reference_update(struct pair *pair, const struct turns *turns, int number)
-{
-    int32_t views[TURN_VIEWS];
-    const int num_views = turns_views(turns, number, views);
-    const double lambda = turns_lambda(pair, turns, number);
-    double *sums[2] = {kept_doubles(pair->count), kept_doubles(pair->count)};
-    for (int n = 0; n < num_views; n++) reference_view(pair, turns, views[n], sums);
-    for (int64_t k = 0; k < pair->count; k++)
-        if (turns->algorithm == LR_ALGORITHM_RAMLA)
-            pair->image[k] *= fmax(1 + lambda * sums[0][k], 0);
-        else if (sums[1][k] > LR_DIRECT_LEAST)
-            pair->image[k] *= sums[0][k] / sums[1][k];
-}
-
-/* A^T n of a block, computed in the way in which lr_recon asks for it. */
-static inline void pair_compare_sensitivities(struct pair *pair, const struct turns *turns, int number)
-{
-    int32_t views[TURN_VIEWS];
-    const int num_views = turns_views(turns, number, views);
-    double *sum = kept_doubles(pair->count), *histo = kept_doubles(pair->count);
-    for (int n = 0; n < num_views; n++) {
-        for (int64_t k = 0; k < pair->count; k++) histo[k] = factor_at(pair, turns, views[n], k);
-        add_back(pair, views[n], histo, sum);
-    }
-    for (int64_t k = 0; k < pair->count; k++) pair->expected[k] = (float)sum[k];
-    assert_ok(
-        updates_of(pair->tested)->sensitivity(pair->tested->backend.self, number, vector_of(pair->found, pair->count)));
-    pair_compare(pair);
-}
-
 /* --- turns --- */
 
 static inline void time_both_ways(struct pair *pair)
@@ -254,7 +223,19 @@ static inline void take_turn(struct pair *pair, const struct turns *turns, int t
         pair_set_image(pair, pair->expected);
     } else if (turn % 5 == 2) {
         pair_compare_projections(pair, turn % TURN_VIEWS);
-        pair_compare_sensitivities(pair, turns, turn % turns_blocks(turns));
+        /* A^T n of a block, computed in the way in which lr_recon asks for it. */
+        const int number = turn % turns_blocks(turns);
+        int32_t views[TURN_VIEWS];
+        const int num_views = turns_views(turns, number, views);
+        double *sum = kept_doubles(pair->count), *histo = kept_doubles(pair->count);
+        for (int n = 0; n < num_views; n++) {
+            for (int64_t k = 0; k < pair->count; k++) histo[k] = factor_at(pair, turns, views[n], k);
+            add_back(pair, views[n], histo, sum);
+        }
+        for (int64_t k = 0; k < pair->count; k++) pair->expected[k] = (float)sum[k];
+        assert_ok(updates_of(pair->tested)
+                      ->sensitivity(pair->tested->backend.self, number, vector_of(pair->found, pair->count)));
+        pair_compare(pair);
     } else if (turn % 5 == 3) {
         pair_compare_images(pair);
         time_both_ways(pair);
@@ -262,20 +243,6 @@ static inline void take_turn(struct pair *pair, const struct turns *turns, int t
     } else if (turn % 5 == 4) {
         pair_fill(pair, 3, 77);
         pair_load_block(pair, turns, 0); /* block 0 contains view 3 */
-    }
-}
-
-/* Two passes over all views; after each block OpenGL has another task. */
-static inline void turns_iterate(struct pair *pair, const struct turns *turns)
-{
-    int turn = 0;
-    for (int pass = 0; pass < 2; pass++) {
-        for (int number = 0; number < turns_blocks(turns); number++, turn++) {
-            turns_update(pair, turns, number);
-            reference_update(pair, turns, number);
-            take_turn(pair, turns, turn);
-        }
-        pair_compare_images(pair);
     }
 }
 
@@ -289,6 +256,24 @@ static inline void take_turns(struct pair *pair, const struct turns *turns)
     for (int64_t k = 0; k < pair->count; k++) pair->expected[k] = 1;
     pair_set_image(pair, pair->expected);
     backend->fns->updates->seconds(backend->self);
-    turns_iterate(pair, turns);
+    /* Two passes over all views; after each block OpenGL has another task. */
+    int turn = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        for (int number = 0; number < turns_blocks(turns); number++, turn++) {
+            turns_update(pair, turns, number);
+            int32_t views[TURN_VIEWS];
+            const int num_views = turns_views(turns, number, views);
+            const double lambda = turns_lambda(pair, turns, number);
+            double *sums[2] = {kept_doubles(pair->count), kept_doubles(pair->count)};
+            for (int n = 0; n < num_views; n++) reference_view(pair, turns, views[n], sums);
+            for (int64_t k = 0; k < pair->count; k++)
+                if (turns->algorithm == LR_ALGORITHM_RAMLA)
+                    pair->image[k] *= fmax(1 + lambda * sums[0][k], 0);
+                else if (sums[1][k] > LR_DIRECT_LEAST)
+                    pair->image[k] *= sums[0][k] / sums[1][k];
+            take_turn(pair, turns, turn);
+        }
+        pair_compare_images(pair);
+    }
     assert_true(backend->fns->updates->seconds(backend->self) > 0);
 }

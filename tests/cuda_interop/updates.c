@@ -81,26 +81,24 @@ static double discrepancy(int what, double estimate, const double data[3])
     return n * (what == LR_DIRECT_DO_RAMLA ? y / expected - 1 : y / expected);
 }
 
-static void check_discrepancy(int what, bool has_additive, bool has_factors)
-{
-    struct image histo = make(true, false, 1), counts = make(false, false, 2), additive = {0}, factors = {0};
-    double expected[VOXELS];
-    if (has_additive) additive = make(false, false, 3);
-    if (has_factors) factors = make(false, false, 4);
-    for (int voxel = 0; voxel < VOXELS; voxel++) {
-        const double data[3] = {value_of(&counts, voxel, 0), value_of(&additive, voxel, 0),
-                                value_of(&factors, voxel, 1)};
-        expected[voxel] = discrepancy(what, value_of(&histo, voxel, 0), data);
-    }
-    on_cpu_discrepancy((lr_cuda_discrepancy){layout, what, histo.cuda, counts.cuda, additive.cuda, factors.cuda});
-    check(&histo, expected);
-}
-
 static void discrepancies_are_those_of_the_header(void **state)
 {
     static const int whats[] = {LR_DIRECT_DO_RAMLA, LR_DIRECT_DO_EM, LR_DIRECT_DO_SENSITIVITY};
     for (int k = 0; k < 3; k++)
-        for (int which = 0; which < 4; which++) check_discrepancy(whats[k], (which & 1) != 0, (which & 2) != 0);
+        for (int which = 0; which < 4; which++) {
+            struct image histo = make(true, false, 1), counts = make(false, false, 2), additive = {0}, factors = {0};
+            double expected[VOXELS];
+            if ((which & 1) != 0) additive = make(false, false, 3);
+            if ((which & 2) != 0) factors = make(false, false, 4);
+            for (int voxel = 0; voxel < VOXELS; voxel++) {
+                const double data[3] = {value_of(&counts, voxel, 0), value_of(&additive, voxel, 0),
+                                        value_of(&factors, voxel, 1)};
+                expected[voxel] = discrepancy(whats[k], value_of(&histo, voxel, 0), data);
+            }
+            on_cpu_discrepancy(
+                (lr_cuda_discrepancy){layout, whats[k], histo.cuda, counts.cuda, additive.cuda, factors.cuda});
+            check(&histo, expected);
+        }
 }
 
 /* --- how an image is changed --- */

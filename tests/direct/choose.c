@@ -126,7 +126,6 @@ static void compute_that_is_named_is_taken(void **state)
     assert_int_equal(cuda_asked, 0);
 }
 
-test_main("direct: choose", CASE(auto_takes_cuda_on_a_graphics_processor),
-          CASE(auto_takes_compute_in_silence_without_cuda), CASE(cuda_that_is_named_and_missing_is_refused),
-          CASE(a_list_takes_the_first_that_runs), CASE(auto_takes_the_processor_elsewhere),
-          CASE(compute_that_is_named_is_taken))
+test_main("direct: choose", CASES(auto_takes_cuda_on_a_graphics_processor, auto_takes_compute_in_silence_without_cuda,
+                                  cuda_that_is_named_and_missing_is_refused, a_list_takes_the_first_that_runs,
+                                  auto_takes_the_processor_elsewhere, compute_that_is_named_is_taken))

@@ -89,36 +89,6 @@ static struct found find(const lr_deposit *deposit)
     return found;
 }
 
-static void check_event(const struct fixture *fixture, const lr_grid *grid, uint64_t *seed, int64_t outcomes[3])
-{
-    double point_mm[3];
-    const lr_event event = random_event(fixture, seed, point_mm);
-    for (int rule = 0; rule < 2; rule++) {
-        lr_deposit *deposit = make(fixture, grid, (lr_deposit_rule)rule, false);
-        deposit_event(deposit, &event);
-        const lr_deposit_counts *counts = lr_deposit_get_counts(deposit);
-        outcomes[0] += counts->deposited;
-        outcomes[1] += counts->too_tilted;
-        outcomes[2] += counts->outside_grid;
-        if (counts->deposited == 1) {
-            const struct found found = find(deposit);
-            assert_int_equal(found.views, 1);
-            assert_close(found.weight, (double)event.weight, 1e-6);
-            for (int k = 0; k < 3; k++) {
-                const double off_mm = fabs(found.mean_mm[k] - point_mm[k]), edge_mm = fabs(grid->origin_mm[k]);
-                /* at the grid's border trilinear shares go to the outermost voxel centres */
-                const bool exact = rule == 1 && fabs(point_mm[k]) <= edge_mm;
-                assert_true(off_mm < (exact ? 1e-4 : 0.5 * grid->voxel_mm[k] + 1e-4));
-            }
-        } else if (counts->outside_grid == 1) {
-            bool outside = false;
-            for (int k = 0; k < 3; k++)
-                outside = outside || fabs(point_mm[k]) > 0.5 * grid->size[k] * grid->voxel_mm[k] - 1e-4;
-            assert_true(outside);
-        }
-    }
-}
-
 static void events_lie_where_time_of_flight_says(void **state)
 {
     uint64_t seed = test_seed();
@@ -127,7 +97,32 @@ static void events_lie_where_time_of_flight_says(void **state)
     struct fixture fixture = kept_fixture(FIXTURE_TWO_RINGS);
     const int before = num_kept();
     for (int n = 0; n < fewer(200); n++) {
-        check_event(&fixture, &grid, &seed, outcomes);
+        double point_mm[3];
+        const lr_event event = random_event(&fixture, &seed, point_mm);
+        for (int rule = 0; rule < 2; rule++) {
+            lr_deposit *deposit = make(&fixture, &grid, (lr_deposit_rule)rule, false);
+            deposit_event(deposit, &event);
+            const lr_deposit_counts *counts = lr_deposit_get_counts(deposit);
+            outcomes[0] += counts->deposited;
+            outcomes[1] += counts->too_tilted;
+            outcomes[2] += counts->outside_grid;
+            if (counts->deposited == 1) {
+                const struct found found = find(deposit);
+                assert_int_equal(found.views, 1);
+                assert_close(found.weight, (double)event.weight, 1e-6);
+                for (int k = 0; k < 3; k++) {
+                    const double off_mm = fabs(found.mean_mm[k] - point_mm[k]), edge_mm = fabs(grid.origin_mm[k]);
+                    /* at the grid's border trilinear shares go to the outermost voxel centres */
+                    const bool exact = rule == 1 && fabs(point_mm[k]) <= edge_mm;
+                    assert_true(off_mm < (exact ? 1e-4 : 0.5 * grid.voxel_mm[k] + 1e-4));
+                }
+            } else if (counts->outside_grid == 1) {
+                bool outside = false;
+                for (int k = 0; k < 3; k++)
+                    outside = outside || fabs(point_mm[k]) > 0.5 * grid.size[k] * grid.voxel_mm[k] - 1e-4;
+                assert_true(outside);
+            }
+        }
         destroy_kept_since(before);
     }
     print_message("%d deposited, %d tilted too much, %d outside\n", (int)outcomes[0], (int)outcomes[1],
@@ -356,22 +351,19 @@ static void agrees_with_the_reference(void **state)
     bin_mm = 0;
 }
 
-static void reverse(lr_event *events)
-{
-    for (int k = 0; k < NUM_EVENTS / 2; k++) {
-        const lr_event kept = events[k];
-        events[k] = events[NUM_EVENTS - 1 - k];
-        events[NUM_EVENTS - 1 - k] = kept;
-    }
-}
-
 /* A device gives the same bits for any order of the events and any division into batches. */
 static void every_run_gives_the_same_bits(void **state)
 {
     struct fixture fixture = kept_fixture(FIXTURE_TWO_RINGS);
     lr_event *events = random_events(&fixture);
     lr_deposit *first = deposit_all(test_backend, &fixture, LR_DEPOSIT_TRILINEAR, events, 5000);
-    if (!test_backend_is("cpu")) reverse(events);
+    if (!test_backend_is("cpu")) {
+        for (int k = 0; k < NUM_EVENTS / 2; k++) {
+            const lr_event kept = events[k];
+            events[k] = events[NUM_EVENTS - 1 - k];
+            events[NUM_EVENTS - 1 - k] = kept;
+        }
+    }
     lr_deposit *second = deposit_all(test_backend, &fixture, LR_DEPOSIT_TRILINEAR, events, 1234);
     assert_memory_equal(lr_deposit_get_images(first)->values, lr_deposit_get_images(second)->values,
                         (size_t)num_values(first) * sizeof(float));
@@ -440,7 +432,7 @@ static void bad_events_are_refused(void **state)
     lr_deposit_destroy(NULL);
 }
 
-backend_main("cpu", EACH(CASE, events_lie_where_time_of_flight_says, events_are_spread_over_their_bins,
-                         views_are_those_of_the_line, files_with_time_of_flight_give_the_same,
-                         prompts_and_delayeds_are_told_apart, agrees_with_the_reference, every_run_gives_the_same_bits,
-                         sums_that_are_too_large_are_refused, all_buffers_of_sums_are_used, bad_events_are_refused))
+backend_main("cpu", CASES(events_lie_where_time_of_flight_says, events_are_spread_over_their_bins,
+                          views_are_those_of_the_line, files_with_time_of_flight_give_the_same,
+                          prompts_and_delayeds_are_told_apart, agrees_with_the_reference, every_run_gives_the_same_bits,
+                          sums_that_are_too_large_are_refused, all_buffers_of_sums_are_used, bad_events_are_refused))

@@ -171,16 +171,6 @@ static void sum_regions(const lr_histo_images *histo, double *sums)
     }
 }
 
-/* A uniform image that extends a little beyond the histo-images' grid, so that events deposited beside their voxel
- * leave and enter a region equally often. */
-static lr_image *make_activity(const lr_grid *grid)
-{
-    const int size[3] = {grid->size[0] + 4, grid->size[1] + 4, grid->size[2] + 4};
-    lr_grid wider = lr_grid_centred(size, grid->voxel_mm);
-    for (int k = 0; k < 3; k++) wider.origin_mm[k] = grid->origin_mm[k] - 2 * grid->voxel_mm[k];
-    return kept_image(&wider, 1);
-}
-
 /* Two rings of modules with a gap between them, and efficiencies that differ by half: in each view and region, the
  * deposited simulated pairs are proportional to the factors. Regions have borders off the lattice of the LORs on which
  * events are deposited. */
@@ -196,7 +186,12 @@ static void pairs_follow_the_factors(void **state)
     float *efficiencies = kept_floats(lors->scanner->num_crystals);
     for (int c = 0; c < lors->scanner->num_crystals; c++)
         efficiencies[c] = lr_scanner_module_of(lors->scanner, c) % 3 == 0 ? 0.5f : 1;
-    lr_image *activity = make_activity(&grid);
+    /* A uniform image that extends a little beyond the histo-images' grid, so that events deposited beside their
+     * voxel leave and enter a region equally often. */
+    const int size[3] = {grid.size[0] + 4, grid.size[1] + 4, grid.size[2] + 4};
+    lr_grid wider = lr_grid_centred(size, grid.voxel_mm);
+    for (int k = 0; k < 3; k++) wider.origin_mm[k] = grid.origin_mm[k] - 2 * grid.voxel_mm[k];
+    lr_image *activity = kept_image(&wider, 1);
     lr_histo_images *factors = make(&(lr_direct_factors_params){
         .lors = lors, .grid = &grid, .set = set, .efficiencies = efficiencies, .directions = 128});
     lr_deposit *deposit = keep(lr_deposit_create(&(lr_deposit_params){.scanner = lors->scanner,
@@ -285,5 +280,5 @@ static void bad_input_is_refused(void **state)
     assert_null(lr_direct_factors_create(&params));
 }
 
-test_main("direct: factors", CASE(axial_triangle), CASE(long_scanners_measure_all), CASE(parts_multiply),
-          CASE(pairs_follow_the_factors), CASE(threads_do_not_matter), CASE(bad_input_is_refused))
+test_main("direct: factors", CASES(axial_triangle, long_scanners_measure_all, parts_multiply, pairs_follow_the_factors,
+                                   threads_do_not_matter, bad_input_is_refused))

@@ -11,30 +11,6 @@
 
 enum { NX = 40, NY = 40, NZ = 13 };
 
-/* out = in convolved with a kernel; kernel: values with the centre at [PAD / 2]; all [2 NZ][2 NY][2 NX]. */
-static void convolve(double *in, double *kernel, double *out)
-{
-    const int size[3] = {2 * NZ, 2 * NY, 2 * NX};
-    const int64_t bins = (int64_t)2 * NZ * 2 * NY * (NX + 1);
-    fftw_complex *a = fftw_alloc_complex((size_t)bins), *b = fftw_alloc_complex((size_t)bins);
-    fftw_plan plan_a = fftw_plan_dft_r2c(3, size, in, a, FFTW_ESTIMATE);
-    fftw_plan plan_b = fftw_plan_dft_r2c(3, size, kernel, b, FFTW_ESTIMATE);
-    fftw_execute(plan_a);
-    fftw_execute(plan_b);
-    for (int64_t k = 0; k < bins; k++) {
-        const double re = a[k][0] * b[k][0] - a[k][1] * b[k][1];
-        a[k][1] = a[k][0] * b[k][1] + a[k][1] * b[k][0];
-        a[k][0] = re;
-    }
-    fftw_plan plan_out = fftw_plan_dft_c2r(3, size, a, out, FFTW_ESTIMATE);
-    fftw_execute(plan_out);
-    fftw_destroy_plan(plan_out);
-    fftw_destroy_plan(plan_b);
-    fftw_destroy_plan(plan_a);
-    fftw_free(b);
-    fftw_free(a);
-}
-
 /* Index in the padded array; negative indices are at its end. */
 static int64_t wrapped(int x, int y, int z)
 {
@@ -103,7 +79,26 @@ static struct comparison against_fftw(const lr_view *view, double support, bool 
         memset(padded, 0, 8 * NX * NY * NZ * sizeof(*padded));
         for (int k = 0; k < NX * NY * NZ; k++) padded[wrapped(k % NX, k / NX % NY, k / NX / NY)] = image[k];
         fill_kernel(taps, view, fwhm_mm, whole ? HUGE_VAL : support);
-        convolve(padded, taps, expected);
+        /* The convolution by transforms of the padded image and the taps. */
+        const int size[3] = {2 * NZ, 2 * NY, 2 * NX};
+        const int64_t bins = (int64_t)2 * NZ * 2 * NY * (NX + 1);
+        fftw_complex *a = fftw_alloc_complex((size_t)bins), *b = fftw_alloc_complex((size_t)bins);
+        fftw_plan plan_a = fftw_plan_dft_r2c(3, size, padded, a, FFTW_ESTIMATE);
+        fftw_plan plan_b = fftw_plan_dft_r2c(3, size, taps, b, FFTW_ESTIMATE);
+        fftw_execute(plan_a);
+        fftw_execute(plan_b);
+        for (int64_t k = 0; k < bins; k++) {
+            const double re = a[k][0] * b[k][0] - a[k][1] * b[k][1];
+            a[k][1] = a[k][0] * b[k][1] + a[k][1] * b[k][0];
+            a[k][0] = re;
+        }
+        fftw_plan plan_out = fftw_plan_dft_c2r(3, size, a, expected, FFTW_ESTIMATE);
+        fftw_execute(plan_out);
+        fftw_destroy_plan(plan_out);
+        fftw_destroy_plan(plan_b);
+        fftw_destroy_plan(plan_a);
+        fftw_free(b);
+        fftw_free(a);
         compare(got, expected, whole ? &unused : &result.relative_l2, whole ? &result.largest : &unused);
     }
     fftw_free(expected);

@@ -93,5 +93,4 @@ static void other_grids_and_views_are_refused(void **state)
     assert_fails(lr_histo_images_check(histo, direct, &log->log), LR_BAD_INPUT, log, "along y");
 }
 
-test_main("direct: histo", CASE(files_read_back_the_same), CASE(cut_files_are_refused),
-          CASE(other_grids_and_views_are_refused))
+test_main("direct: histo", CASES(files_read_back_the_same, cut_files_are_refused, other_grids_and_views_are_refused))

@@ -16,7 +16,7 @@ static struct session {
     lr_operator *op, *plain;            /* with factors, and without */
 } s;
 
-static int session_open(void **state)
+static int set_up(void **state)
 {
     const lr_grid grid = lr_grid_centred((const int[3]){NX, NY, NZ}, (const double[3]){4, 4, 4});
     const lr_view_set set = {3, 2, 12};
@@ -111,60 +111,17 @@ static void rows_are_what_a_voxel_gives(void **state)
 /* Forms of the data and of the run. */
 enum way { DENSE, SPARSE, WHOLE, NUM_WAYS };
 
-static lr_recon_params recon_params(lr_recon_algorithm algorithm, int subsets)
-{
-    const bool is_ramla = algorithm == LR_ALGORITHM_RAMLA;
-    return filled(lr_recon_params, .op = s.op, .iterations = 3, .subsets = subsets, .algorithm = algorithm,
-                  .relaxation = is_ramla ? 0.6 : 0, .relaxation_fall = is_ramla ? 0.4 : 0, .log = &s.log.log);
-}
-
 static void reconstruct(lr_recon_params params, enum way way, float *image)
 {
     const lr_lor_data dense = {.count = NUM_DATA, .values = s.counts};
     const lr_lor_data *data = way == SPARSE ? kept_sparse(&dense) : &dense;
     const lr_vector counts = lr_lor_data_vector(data), additive = lr_vector_of_floats(s.additive, NUM_DATA);
-    float ones[NUM_VOXELS];
-    for (int v = 0; v < NUM_VOXELS; v++) ones[v] = 1.0f;
-    params.initial = vector_of(ones, NUM_VOXELS);
+    params.initial = vector_of(kept_equal_floats(NUM_VOXELS, 1.0f), NUM_VOXELS);
     params.data = &counts;
     params.data_lors = data->index;
     params.additive = &additive;
     params.without_fit = way == WHOLE;
     assert_ok(lr_recon(&params, vector_of(image, NUM_VOXELS)));
-}
-
-/* r = A^T (y / (A x + b)) and s = A^T 1 for some views, in double except for projections by compute. */
-static void project_block(const lr_selection *part, const double *x, double *sums[2])
-{
-    const int64_t count = part->num_pairs * NUM_VOXELS;
-    double *values = kept_doubles(count);
-    lr_vector data = lr_vector_of_doubles(values, count);
-    lr_vector back[2] = {lr_vector_of_doubles(sums[0], NUM_VOXELS), lr_vector_of_doubles(sums[1], NUM_VOXELS)};
-    assert_ok(lr_operator_forward(s.op, part, vector_of(x, NUM_VOXELS), &data));
-    for (int64_t k = 0; k < count; k++) {
-        const int64_t at = lr_selection_lor(lr_operator_get_info(s.op)->lors, part, k);
-        values[k] = (double)s.counts[at] / (values[k] + (double)s.additive[at]);
-    }
-    assert_ok(lr_operator_back(s.op, part, &data, &back[0]));
-    for (int64_t k = 0; k < count; k++) values[k] = 1;
-    assert_ok(lr_operator_back(s.op, part, &data, &back[1]));
-}
-
-static void update(const lr_recon_params *params, int n, double *x)
-{
-    static double ratios[NUM_VOXELS], sensitivity[NUM_VOXELS];
-    double *sums[2] = {ratios, sensitivity}, most = 0;
-    int32_t views[NUM_VIEWS];
-    lr_selection part = {.pairs = views};
-    for (int view = n % params->subsets; view < NUM_VIEWS; view += params->subsets) views[part.num_pairs++] = view;
-    project_block(&part, x, sums);
-    for (int v = 0; v < NUM_VOXELS; v++) most = fmax(most, sensitivity[v]);
-    const double fall = 1 + params->relaxation_fall * (n / params->subsets);
-    const double lambda = params->relaxation / fall / most;
-    for (int v = 0; v < NUM_VOXELS; v++) {
-        x[v] *= params->algorithm == LR_ALGORITHM_RAMLA ? fmax(1 + lambda * (ratios[v] - sensitivity[v]), 0)
-                                                        : ratios[v] / sensitivity[v];
-    }
 }
 
 /* Three iterations by the loop and by the formulas: the same updates; in between, images are kept in single or in
@@ -173,9 +130,38 @@ static void check_recon(lr_recon_algorithm algorithm, int subsets)
 {
     double x[NUM_VOXELS];
     float image[NUM_VOXELS], expected[NUM_VOXELS];
-    const lr_recon_params params = recon_params(algorithm, subsets);
+    const bool is_ramla = algorithm == LR_ALGORITHM_RAMLA;
+    const lr_recon_params params =
+        filled(lr_recon_params, .op = s.op, .iterations = 3, .subsets = subsets, .algorithm = algorithm,
+               .relaxation = is_ramla ? 0.6 : 0, .relaxation_fall = is_ramla ? 0.4 : 0, .log = &s.log.log);
     for (int v = 0; v < NUM_VOXELS; v++) x[v] = 1;
-    for (int n = 0; n < 3 * subsets; n++) update(&params, n, x);
+    for (int n = 0; n < 3 * subsets; n++) {
+        static double ratios[NUM_VOXELS], sensitivity[NUM_VOXELS];
+        double *sums[2] = {ratios, sensitivity}, most = 0;
+        int32_t views[NUM_VIEWS];
+        lr_selection part = {.pairs = views};
+        for (int view = n % params.subsets; view < NUM_VIEWS; view += params.subsets) views[part.num_pairs++] = view;
+        /* r = A^T (y / (A x + b)) and s = A^T 1 for some views, in double except for projections by compute. */
+        const int64_t count = part.num_pairs * NUM_VOXELS;
+        double *values = kept_doubles(count);
+        lr_vector data = lr_vector_of_doubles(values, count);
+        lr_vector back[2] = {lr_vector_of_doubles(sums[0], NUM_VOXELS), lr_vector_of_doubles(sums[1], NUM_VOXELS)};
+        assert_ok(lr_operator_forward(s.op, &part, vector_of(x, NUM_VOXELS), &data));
+        for (int64_t k = 0; k < count; k++) {
+            const int64_t at = lr_selection_lor(lr_operator_get_info(s.op)->lors, &part, k);
+            values[k] = (double)s.counts[at] / (values[k] + (double)s.additive[at]);
+        }
+        assert_ok(lr_operator_back(s.op, &part, &data, &back[0]));
+        for (int64_t k = 0; k < count; k++) values[k] = 1;
+        assert_ok(lr_operator_back(s.op, &part, &data, &back[1]));
+        for (int v = 0; v < NUM_VOXELS; v++) most = fmax(most, sensitivity[v]);
+        const double fall = 1 + params.relaxation_fall * (n / params.subsets);
+        const double lambda = params.relaxation / fall / most;
+        for (int v = 0; v < NUM_VOXELS; v++) {
+            x[v] *= params.algorithm == LR_ALGORITHM_RAMLA ? fmax(1 + lambda * (ratios[v] - sensitivity[v]), 0)
+                                                           : ratios[v] / sensitivity[v];
+        }
+    }
     for (int v = 0; v < NUM_VOXELS; v++) expected[v] = (float)x[v];
     for (int way = DENSE; way < NUM_WAYS; way++) {
         reconstruct(params, (enum way)way, image);
@@ -217,7 +203,6 @@ static void bad_calls_are_refused(void **state)
     assert_null(lr_direct_create(&(lr_direct_params){.log = &s.log.log}));
 }
 
-usable_main(case_is_usable(argc, argv), CASE_AFTER(session_open, it_says_what_it_is),
-            CASE_AFTER(session_open, data_are_the_histo_images), CASE_AFTER(session_open, rows_are_what_a_voxel_gives),
-            CASE_AFTER(session_open, images_are_those_of_the_formula),
-            CASE_AFTER(session_open, ramla_is_that_of_the_formula), CASE_AFTER(session_open, bad_calls_are_refused))
+usable_main(case_is_usable(argc, argv),
+            CASES_SET_UP(it_says_what_it_is, data_are_the_histo_images, rows_are_what_a_voxel_gives,
+                         images_are_those_of_the_formula, ramla_is_that_of_the_formula, bad_calls_are_refused))

@@ -366,6 +366,6 @@ static void impossible_activities_are_refused(void **state)
     assert_int_equal(lr_events_from_activity(&params, &sink, NULL), LR_USAGE);
 }
 
-test_main("direct: photons", CASE(pairs_follow_the_matrix), CASE(seeds_repeat), CASE(blurred_lines_have_their_widths),
-          CASE(pairs_survive_by_the_factors), CASE(randoms_follow_their_product),
-          CASE(impossible_activities_are_refused))
+test_main("direct: photons",
+          CASES(pairs_follow_the_matrix, seeds_repeat, blurred_lines_have_their_widths, pairs_survive_by_the_factors,
+                randoms_follow_their_product, impossible_activities_are_refused))

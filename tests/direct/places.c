@@ -205,5 +205,5 @@ static void a_callers_buffer_is_the_image(void **state)
     gl_context_destroy(s.ctx);
 }
 
-usable_main(case_is_usable(argc, argv), CASE(places_may_differ), CASE(an_iteration_stays_there),
-            CASE(a_callers_buffer_is_the_image))
+usable_main(case_is_usable(argc, argv),
+            CASES(places_may_differ, an_iteration_stays_there, a_callers_buffer_is_the_image))

@@ -115,5 +115,5 @@ static void a_measured_gaussian_is_a_gaussian(void **state)
     }
 }
 
-test_main("direct: profiles", CASE(files_are_read), CASE(bad_files_are_refused),
-          CASE(profiles_without_a_kernel_are_refused), CASE(a_measured_gaussian_is_a_gaussian))
+test_main("direct: profiles", CASES(files_are_read, bad_files_are_refused, profiles_without_a_kernel_are_refused,
+                                    a_measured_gaussian_is_a_gaussian))

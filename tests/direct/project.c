@@ -12,14 +12,6 @@ static lr_operator *make(const lr_grid *grid, const lr_view *view, const lr_dire
         .grid = grid, .views = view, .num_views = 1, .kernel = *kernel, .backend = name, .log = &kept_log()->log});
 }
 
-/* Numbers that are exact in float. */
-static double *random_image(int64_t count, uint64_t *seed)
-{
-    double *values = kept_doubles(count);
-    for (int64_t k = 0; k < count; k++) values[k] = (double)(float)test_random(seed);
-    return values;
-}
-
 typedef void case_fn(const lr_grid *grid, const lr_view *view, const lr_direct_kernel *kernel);
 
 /* --- laws --- */
@@ -53,8 +45,9 @@ static void check_projections(const lr_grid *grid, const lr_view *view, const lr
     uint64_t seed = 3;
     const int64_t count = lr_grid_num_voxels(grid);
     lr_operator *direct = make(grid, view, kernel, test_backend), *reference = make(grid, view, kernel, "cpu");
-    double *x = random_image(count, &seed), *y = random_image(count, &seed), *expected = kept_doubles(count);
-    double *fx = random_image(count, &seed), *fty = random_image(count, &seed);
+    double *x = kept_random_singles(count, 0, 1, &seed), *y = kept_random_singles(count, 0, 1, &seed),
+           *expected = kept_doubles(count);
+    double *fx = kept_random_singles(count, 0, 1, &seed), *fty = kept_random_singles(count, 0, 1, &seed);
     assert_ok(view_doubles(direct, true, 0, x, fx), view_doubles(direct, false, 0, y, fty));
     const double left = dot_product(fx, y, count), right = dot_product(x, fty, count);
     assert_true(fabs(left - right) < tolerance() * left); /* false if one of them is NaN */
@@ -76,33 +69,29 @@ static void projections_are_those_of_the_tables(void **state)
     }
 }
 
-/* Checks the transpose element by element, also at the borders: columns of F and F^T for corner and inner voxels. */
-static void check_columns(const lr_grid *grid, const lr_view *view, const lr_direct_kernel *kernel)
-{
-    const int64_t count = lr_grid_num_voxels(grid);
-    static const int places[3][3] = {{0, 0, 0}, {23, 2, 10}, {9, 12, 5}};
-    lr_operator *direct = make(grid, view, kernel, test_backend);
-    double *unit = kept_doubles(count), *column = kept_doubles(count), *row = kept_doubles(count);
-    for (int p = 0; p < 3; p++) {
-        const int64_t v = places[p][0] + 24 * (places[p][1] + 22 * (int64_t)places[p][2]);
-        memset(unit, 0, (size_t)count * sizeof(*unit));
-        unit[v] = 1;
-        assert_ok(view_doubles(direct, true, 0, unit, column));
-        for (int64_t k = v % 3; k < count; k += 997) {
-            memset(unit, 0, (size_t)count * sizeof(*unit));
-            unit[k] = 1;
-            assert_ok(view_doubles(direct, false, 0, unit, row));
-            assert_true(row[v] == column[k]);
-        }
-    }
-}
-
 static void elements_of_both_are_the_same_numbers(void **state)
 {
     const lr_grid grid = case_grid();
     for (int model = 0; model < NUM_MODELS; model++) {
         const lr_direct_kernel kernel = {.resolution = case_resolution(model)};
-        check_columns(&grid, &case_views[(model + 1) % NUM_ANGLES], &kernel);
+        /* Checks the transpose element by element, also at the borders: columns of F and F^T for corner and inner
+         * voxels. */
+        const int64_t count = lr_grid_num_voxels(&grid);
+        static const int places[3][3] = {{0, 0, 0}, {23, 2, 10}, {9, 12, 5}};
+        lr_operator *direct = make(&grid, &case_views[(model + 1) % NUM_ANGLES], &kernel, test_backend);
+        double *unit = kept_doubles(count), *column = kept_doubles(count), *row = kept_doubles(count);
+        for (int p = 0; p < 3; p++) {
+            const int64_t v = places[p][0] + 24 * (places[p][1] + 22 * (int64_t)places[p][2]);
+            memset(unit, 0, (size_t)count * sizeof(*unit));
+            unit[v] = 1;
+            assert_ok(view_doubles(direct, true, 0, unit, column));
+            for (int64_t k = v % 3; k < count; k += 997) {
+                memset(unit, 0, (size_t)count * sizeof(*unit));
+                unit[k] = 1;
+                assert_ok(view_doubles(direct, false, 0, unit, row));
+                assert_true(row[v] == column[k]);
+            }
+        }
         destroy_kept_since(0);
     }
 }
@@ -209,6 +198,7 @@ static void bad_calls_are_refused(void **state)
     lr_operator_destroy(NULL);
 }
 
-usable_main(case_is_usable(argc, argv), CASE(projections_are_those_of_the_tables),
-            CASE(elements_of_both_are_the_same_numbers), CASE(variant_kernels_spread_evenly_and_collect_unevenly),
-            CASE(asymmetric_kernels_point_inwards_and_outwards), CASE(bad_calls_are_refused))
+usable_main(case_is_usable(argc, argv),
+            CASES(projections_are_those_of_the_tables, elements_of_both_are_the_same_numbers,
+                  variant_kernels_spread_evenly_and_collect_unevenly, asymmetric_kernels_point_inwards_and_outwards,
+                  bad_calls_are_refused))

@@ -370,7 +370,7 @@ static void bad_data_are_refused(void **state)
                  {"negative counts", &scene->counts[0][5], -1, 1, ""},
                  {"counts that are no number", &scene->counts[0][5], NAN, 1, ""},
                  {"an initial image", &scene->initial[5], -1, 1, ""}};
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+    for (int k = 0; k < length_of(cases); k++) {
         print_message("%s\n", cases[k].name);
         spoilt(*cases[k].number = cases[k].bad, check_refused(scene, &params, LR_BAD_INPUT, cases[k].words));
         *cases[k].number = cases[k].good;
@@ -421,9 +421,9 @@ static void what_cannot_be_timed_is_refused(void **state)
     assert_int_equal(lr_direct_time(scene->op, &task, &timing), LR_USAGE);
 }
 
-usable_main(case_is_usable(argc, argv), CASE(the_truth_stays), CASE(images_come_nearer_to_the_truth),
-            CASE(ml_em_never_lowers_the_likelihood), CASE(ml_em_keeps_the_counts), CASE(ramla_is_its_formula),
-            CASE(ramla_stays_positive), CASE(the_default_suits_many_subsets),
-            CASE(whole_updates_are_the_steps_of_the_loop), CASE(subsets_without_counts_are_passed_over),
-            CASE(stopping_leaves_the_last_block), CASE(bad_data_are_refused), CASE(counts_out_of_reach_are_refused),
-            CASE(bad_calls_are_refused), CASE(what_cannot_be_timed_is_refused))
+usable_main(case_is_usable(argc, argv),
+            CASES(the_truth_stays, images_come_nearer_to_the_truth, ml_em_never_lowers_the_likelihood,
+                  ml_em_keeps_the_counts, ramla_is_its_formula, ramla_stays_positive, the_default_suits_many_subsets,
+                  whole_updates_are_the_steps_of_the_loop, subsets_without_counts_are_passed_over,
+                  stopping_leaves_the_last_block, bad_data_are_refused, counts_out_of_reach_are_refused,
+                  bad_calls_are_refused, what_cannot_be_timed_is_refused))

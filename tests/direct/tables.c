@@ -190,7 +190,7 @@ static void models_have_the_widths_of_the_paper(void **state)
                  {{.model = LR_RADIAL_VARIANT3}, 0, 5.8},
                  {{.model = LR_RADIAL_VARIANT3}, 288, 11.17},
                  {{.model = LR_RADIAL_VARIANT2, .edge_mm = 100}, 50, 8.9}};
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+    for (int k = 0; k < length_of(cases); k++) {
         print_message("model %d at %g mm\n", (int)cases[k].resolution.model, cases[k].distance_mm);
         assert_close(lr_resolution_radial_mm(&cases[k].resolution, cases[k].distance_mm), cases[k].width_mm, 1e-14);
     }
@@ -275,13 +275,12 @@ static void nonsense_is_refused(void **state)
                  {{.resolution = {.tof_ps = 150}, .epsilon_mm = 1e-4}, "epsilon"},
                  {{.resolution = {.tof_ps = 600}}, "voxels long along x and the grid has 24"},
                  {{.resolution = {.tof_ps = 150, .axial_mm = 30}}, "along z and the grid has 11"}};
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++)
-        refuse(&cases[k].kernel, (lr_view){0, 0}, cases[k].words);
+    for (int k = 0; k < length_of(cases); k++) refuse(&cases[k].kernel, (lr_view){0, 0}, cases[k].words);
     refuse(&good, (lr_view){0, 90}, "tilt of 90");
     refuse(&good, (lr_view){NAN, 0}, "azimuth");
 }
 
-test_main("direct: tables", CASE(identifiers_are_intervals_of_the_distance), CASE(offsets_fill_the_ellipsoid),
-          CASE(offsets_fill_any_ellipsoid), CASE(sizes_are_those_of_the_papers), CASE(values_are_a_normalised_gaussian),
-          CASE(models_have_the_widths_of_the_paper), CASE(supports_hold_what_they_should),
-          CASE(asymmetric_kernels_lean_towards_the_axis), CASE(nonsense_is_refused))
+test_main("direct: tables",
+          CASES(identifiers_are_intervals_of_the_distance, offsets_fill_the_ellipsoid, offsets_fill_any_ellipsoid,
+                sizes_are_those_of_the_papers, values_are_a_normalised_gaussian, models_have_the_widths_of_the_paper,
+                supports_hold_what_they_should, asymmetric_kernels_lean_towards_the_axis, nonsense_is_refused))

@@ -107,6 +107,6 @@ int main(int argc, char **argv)
         return 77;
     }
     const struct CMUnitTest tests[] = {
-        EACH(CASE, convolves_cyclically, is_the_projection_where_ends_do_not_meet, kernels_that_vary_are_refused)};
+        CASES(convolves_cyclically, is_the_projection_where_ends_do_not_meet, kernels_that_vary_are_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

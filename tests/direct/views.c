@@ -112,7 +112,7 @@ static void impossible_sets_are_refused(void **state)
 {
     static const lr_view_set bad[] = {
         {.azimuths = -1}, {.tilts = -2}, {.acceptance_deg = 90}, {.acceptance_deg = -3}, {.azimuths = 70000}};
-    for (size_t k = 0; k < sizeof(bad) / sizeof(bad[0]); k++) {
+    for (int k = 0; k < length_of(bad); k++) {
         struct test_log log = TEST_LOG(log);
         lr_view_set set;
         assert_int_equal(lr_view_set_complete(&bad[k], &set, &log.log), LR_USAGE);
@@ -120,6 +120,6 @@ static void impossible_sets_are_refused(void **state)
     }
 }
 
-test_main("direct: views", CASE(axes_are_a_right_handed_frame), CASE(right_angles_are_exact),
-          CASE(defaults_are_those_of_the_paper), CASE(directions_find_their_view), CASE(lines_on_a_border_belong_above),
-          CASE(order_is_a_far_reaching_permutation), CASE(impossible_sets_are_refused))
+test_main("direct: views", CASES(axes_are_a_right_handed_frame, right_angles_are_exact, defaults_are_those_of_the_paper,
+                                 directions_find_their_view, lines_on_a_border_belong_above,
+                                 order_is_a_far_reaching_permutation, impossible_sets_are_refused))

@@ -221,7 +221,7 @@ static void passes_that_make_no_sense_are_refused(void **state)
     bad[4].buffers[0] = (struct gl_range){buffer, 0, 17};
     bad[5].buffers[0] = (struct gl_range){buffer, 3, 4};
     bad[6].textures[0] = target->colours[0];
-    for (size_t k = 0; k < sizeof(bad) / sizeof(bad[0]); k++) {
+    for (int k = 0; k < length_of(bad); k++) {
         test->log.error[0] = '\0';
         assert_int_equal(gl_pass_run(test->ctx, &bad[k]), LR_USAGE);
         assert_memory_equal(test->log.error, "good: ", 6);

@@ -174,10 +174,10 @@ static void every_driver_form_is_understood(void **state)
     gl_shader_source_finish(&source);
 }
 
-test_main("gl_program", gl_test_case(a_program_links_and_has_its_label),
-          gl_test_case(a_compute_program_knows_its_group_size), gl_test_case(compile_errors_name_file_line_and_text),
-          gl_test_case(compile_errors_name_the_include), gl_test_case(defines_do_not_move_lines),
-          gl_test_case(defines_reach_the_shader), gl_test_case(a_lost_include_names_the_line_that_asks),
-          gl_test_case(a_shader_that_is_nowhere_is_named), gl_test_case(stages_that_do_not_fit_are_one_sentence),
-          gl_test_case(stages_must_make_sense), CASE(each_file_is_included_once_with_its_lines),
-          CASE(embedded_shaders_equal_those_of_the_folder), CASE(every_driver_form_is_understood))
+test_main("gl_program",
+          EACH(gl_test_case, a_program_links_and_has_its_label, a_compute_program_knows_its_group_size,
+               compile_errors_name_file_line_and_text, compile_errors_name_the_include, defines_do_not_move_lines,
+               defines_reach_the_shader, a_lost_include_names_the_line_that_asks, a_shader_that_is_nowhere_is_named,
+               stages_that_do_not_fit_are_one_sentence, stages_must_make_sense),
+          CASES(each_file_is_included_once_with_its_lines, embedded_shaders_equal_those_of_the_folder,
+                every_driver_form_is_understood))

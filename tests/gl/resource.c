@@ -113,7 +113,7 @@ static void assert_round_trip(GLenum target, int form, uint64_t *seed)
 static void textures_give_back_what_they_got(void **state)
 {
     uint64_t seed = test_seed();
-    for (int form = 0; form < (int)(sizeof(formats) / sizeof(formats[0])); form++) {
+    for (int form = 0; form < (int)(length_of(formats)); form++) {
         assert_round_trip(GL_TEXTURE_2D, form, &seed);
         assert_round_trip(GL_TEXTURE_2D_ARRAY, form, &seed);
         if (formats[form].format != GL_DEPTH_COMPONENT32F) assert_round_trip(GL_TEXTURE_3D, form, &seed);

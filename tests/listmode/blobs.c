@@ -31,10 +31,9 @@ static lr_grid wide_grid(void)
 static int set_up(void **state)
 {
     uint64_t seed = test_seed();
-    lors = keep(lr_lors_create(
-        keep(scanner_from("ring: {radius_mm: 80, modules: 12}\nmodule: {crystals: [4, 3], pitch_mm: [8, 8], face_mm: "
-                          "[8, 8], depth_mm: 10}\ncoincidence: {min_module_difference: 4}")),
-        NULL));
+    lors = lors_from(
+        scanner_from("ring: {radius_mm: 80, modules: 12}\nmodule: {crystals: [4, 3], pitch_mm: [8, 8], face_mm: "
+                     "[8, 8], depth_mm: 10}\ncoincidence: {min_module_difference: 4}"));
     for (int k = 0; k < MANY; k++) {
         const int m = (int)(12 * test_random(&seed)), n = (m + 4 + (int)(5 * test_random(&seed))) % 12;
         events[k] =
@@ -69,20 +68,6 @@ static void test_a_footprint_is_a_line_integral(void **state)
     assert_true(lr_blobs_footprint(&blobs, 7) == 0 && lr_blobs_value(&blobs, 7.5) == 0);
 }
 
-/* The spectrum of a blob at spatial frequency k / mm, divided by its value at 0. */
-static double spectrum(const lr_blobs *blobs, double k)
-{
-    enum { STEPS = 4000 };
-    const double step = blobs->radius_mm / STEPS;
-    double wave = 0, volume = 0;
-    for (int n = 0; n < STEPS; n++) {
-        const double r = (n + 0.5) * step, value = lr_blobs_value(blobs, r) * r;
-        wave += value * sin(k * r) / k;
-        volume += value * r;
-    }
-    return wave / volume;
-}
-
 /* Number of waves along an axis that are added up; all further waves together are below 1e-5. */
 enum { WAVES = 12 };
 
@@ -113,10 +98,20 @@ static double check_constant(lr_blobs asked)
     double waves[WAVES * WAVES + 1] = {0}, ripple = 0;
     lr_blobs_grids(&blobs, &image->grid, grids);
     const int64_t count = 2 * lr_grid_num_voxels(&grids[0]);
-    float *ones = kept_floats(count);
-    for (int64_t k = 0; k < count; k++) ones[k] = 1;
-    for (int square = 1; square <= WAVES * WAVES; square++)
-        waves[square] = spectrum(&blobs, 2 * PI * sqrt(square) / blobs.spacing_mm);
+    const float *ones = kept_equal_floats(count, 1);
+    for (int square = 1; square <= WAVES * WAVES; square++) {
+        /* The wave's share is the spectrum of a blob at spatial frequency k / mm, divided by its value at 0. */
+        const double k = 2 * PI * sqrt(square) / blobs.spacing_mm;
+        enum { STEPS = 4000 };
+        const double step = blobs.radius_mm / STEPS;
+        double wave = 0, volume = 0;
+        for (int n = 0; n < STEPS; n++) {
+            const double r = (n + 0.5) * step, value = lr_blobs_value(&blobs, r) * r;
+            wave += value * sin(k * r) / k;
+            volume += value * r;
+        }
+        waves[square] = wave / volume;
+    }
     assert_ok(lr_blobs_evaluate(&blobs, ones, image, NULL));
     for (int64_t v = 0; v < lr_grid_num_voxels(&image->grid); v++) {
         double point[3];
@@ -177,7 +172,7 @@ static void check_integrals(const lr_blobs *of, int num_events)
     const int64_t each = lr_grid_num_voxels(&grids[0]), count = test_num_voxels(op);
     assert_int_equal(count, 2 * each);
     uint64_t seed = 4;
-    double *image = case_random(count, &seed), *values = kept_doubles(num_events), rms = 0, worst = 0;
+    double *image = kept_random_singles(count, 0, 1, &seed), *values = kept_doubles(num_events), rms = 0, worst = 0;
     forward(op, NULL, image, values);
     for (int k = 0; k < num_events; k++) {
         double expected = 0;
@@ -268,7 +263,7 @@ static void test_bins_add_up_to_the_integral(void **state)
         binned[k].tof_mm = (float)(bin_mm * (k % BINS - BINS / 2));
     }
     lr_listmode_params params = params_of(&grid, NULL);
-    const double *image = case_random(test_num_voxels(kept_operator(&params)), &seed);
+    const double *image = kept_random_singles(test_num_voxels(kept_operator(&params)), 0, 1, &seed);
     const double *plain = values_by(&params, image);
     int seen = 0;
     params.info = &info;
@@ -342,7 +337,8 @@ static void test_mistakes_are_told(void **state)
     }
 }
 
-case_main("cpu", set_up, CASE(test_a_footprint_is_a_line_integral), CASE(test_a_constant_image_has_the_known_ripple),
-          CASE(test_values_are_integrals_of_blobs), CASE(test_vectors_stay_where_they_are),
-          CASE(test_back_is_the_transpose), CASE(test_bins_add_up_to_the_integral),
-          CASE(test_sensitivity_is_that_of_all_lines), CASE(test_sensitivity_is_taken), CASE(test_mistakes_are_told))
+case_main("cpu", set_up,
+          CASES(test_a_footprint_is_a_line_integral, test_a_constant_image_has_the_known_ripple,
+                test_values_are_integrals_of_blobs, test_vectors_stay_where_they_are, test_back_is_the_transpose,
+                test_bins_add_up_to_the_integral, test_sensitivity_is_that_of_all_lines, test_sensitivity_is_taken,
+                test_mistakes_are_told))

@@ -15,23 +15,6 @@
 #include <lr/recon.h>
 #include <lr/vector.h>
 
-/* --- numbers --- */
-
-/* Random floats, which single and double precision represent exactly. */
-static inline double *case_random(int64_t count, uint64_t *seed)
-{
-    double *values = kept_doubles(count);
-    for (int64_t k = 0; k < count; k++) values[k] = (double)(float)test_random(seed);
-    return values;
-}
-
-static inline double *case_ones(int64_t count)
-{
-    double *values = kept_doubles(count);
-    for (int64_t k = 0; k < count; k++) values[k] = 1.0;
-    return values;
-}
-
 /* Opens the events of params and arranges them on the host. */
 static inline lr_status events_init(struct lr_listmode_events *events, const lr_listmode_params *params)
 {
@@ -50,11 +33,11 @@ static inline struct both case_inputs(int64_t num_voxels, int64_t count, const d
 {
     uint64_t seed = 30 + test_seed();
     struct both both = {.num_voxels = num_voxels, .count = count};
-    both.x = case_random(num_voxels, &seed);
-    both.y = case_random(count, &seed);
+    both.x = kept_random_singles(num_voxels, 0, 1, &seed);
+    both.y = kept_random_singles(count, 0, 1, &seed);
     for (int64_t k = 0; y != NULL && k < count; k++) both.y[k] = y[k];
-    both.values = case_ones(count);
-    both.image = case_ones(num_voxels);
+    both.values = kept_equal_doubles(count, 1);
+    both.image = kept_equal_doubles(num_voxels, 1);
     return both;
 }
 
@@ -111,13 +94,6 @@ static const lr_lor_source factors = {get_factors, usual_range};
 static inline lr_events_info tof_info(double resolution_ps)
 {
     return (lr_events_info){.has_tof = true, .tof_resolution_ps = resolution_ps};
-}
-
-static inline lr_grid shifted_grid(const int size[3], const double voxel_mm[3], const double shift_mm[3])
-{
-    lr_grid grid = lr_grid_centred(size, voxel_mm);
-    for (int k = 0; k < 3; k++) grid.origin_mm[k] += shift_mm[k];
-    return grid;
 }
 
 /* --- operators --- */
@@ -193,7 +169,7 @@ static inline double *values_by(const lr_listmode_params *params, const double *
 {
     lr_operator *op = open_operator(params);
     double *values = kept_doubles(test_num_values(op, NULL));
-    forward(op, NULL, image != NULL ? image : case_ones(test_num_voxels(op)), values);
+    forward(op, NULL, image != NULL ? image : kept_equal_doubles(test_num_voxels(op), 1), values);
     lr_operator_destroy(op);
     return values;
 }
@@ -202,7 +178,7 @@ static inline double *image_by(const lr_listmode_params *params, const double *v
 {
     lr_operator *op = open_operator(params);
     double *image = kept_doubles(test_num_voxels(op));
-    back(op, values != NULL ? values : case_ones(test_num_values(op, NULL)), image);
+    back(op, values != NULL ? values : kept_equal_doubles(test_num_values(op, NULL), 1), image);
     lr_operator_destroy(op);
     return image;
 }
@@ -288,7 +264,7 @@ static inline int case_run(int argc, char **argv, const char *usual, CMFixtureFu
     int main(int argc, char **argv)                                                                                    \
     {                                                                                                                  \
         struct CMUnitTest tests[] = {__VA_ARGS__};                                                                     \
-        return case_run(argc, argv, usual, set_up, tests, sizeof(tests) / sizeof(tests[0]));                           \
+        return case_run(argc, argv, usual, set_up, tests, length_of(tests));                                           \
     }
 
 /* --- six panels --- */
@@ -312,7 +288,7 @@ static inline lr_scanner *case_scanner(void)
         module->u[axis == 0 ? 1 : 0] = 1.0;
         module->v[axis == 2 ? 1 : 2] = 1.0;
     }
-    return keep(lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = PANELS}));
+    return scanner_of_modules(modules, PANELS);
 }
 
 /* The crystal of a panel at these coordinates in mm along its two axes, which are in ascending order. */

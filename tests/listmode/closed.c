@@ -50,14 +50,15 @@ static double value_on(const struct trial *trial, const double *image)
 {
     const int before = num_kept();
     double value = -7; /* old value, to be overwritten */
-    case_forward(open_trial(trial), NULL, image != NULL ? image : case_ones(lr_grid_num_voxels(&trial->grid)), &value);
+    case_forward(open_trial(trial), NULL,
+                 image != NULL ? image : kept_equal_doubles(lr_grid_num_voxels(&trial->grid), 1), &value);
     destroy_kept_since(before);
     return value;
 }
 
 static double *elements_of(const struct trial *trial)
 {
-    double *image = case_ones(lr_grid_num_voxels(&trial->grid)); /* old values, to be overwritten */
+    double *image = kept_equal_doubles(lr_grid_num_voxels(&trial->grid), 1); /* old values, to be overwritten */
     const int before = num_kept();
     case_back(open_trial(trial), NULL, NULL, image);
     destroy_kept_since(before);
@@ -447,66 +448,52 @@ static void test_far_from_the_middle(void **state)
     }
 }
 
-/* Adjacent bins that cover all positions: their values add up to the value without time of flight, whatever their
- * width. */
+/* The event at positions step_mm apart that cover its line: the values add up to the value without time of flight. */
+static void check_positions(struct trial trial, double step_mm, int count, double tolerance)
+{
+    enum { MOST = 301 };
+    uint64_t seed = 22;
+    const double *image = kept_random_singles(lr_grid_num_voxels(&trial.grid), 0, 1, &seed);
+    const lr_events_info info = {.has_tof = true, .tof_resolution_ps = trial.resolution_ps, .tof_bin_mm = trial.bin_mm};
+    lr_event events[MOST];
+    double values[MOST], sum = 0;
+    assert_true(count <= MOST);
+    for (int place = 0; place < count; place++) {
+        events[place] = trial.event;
+        events[place].tof_mm = (float)((place - count / 2) * step_mm);
+    }
+    lr_listmode_params params = {.lors = &lors, .grid = &trial.grid, .events = events, .count = count, .info = &info};
+    const int before = num_kept();
+    case_kernel(&params, trial.model);
+    case_forward(case_open(&params, test_backend), NULL, image, values);
+    destroy_kept_since(before);
+    for (int place = 0; place < count; place++) sum += step_mm * values[place];
+    trial.resolution_ps = trial.bin_mm = 0;
+    const double whole = value_on(&trial, image);
+    assert_true(whole > 10);
+    assert_close(sum, whole, tolerance);
+}
+
+/* Adjacent bins that cover all positions, whatever their width. */
 static void test_bins_add_up(void **state)
 {
-    uint64_t seed = 22;
-    const lr_grid grid = case_grid();
-    double *image = case_random(lr_grid_num_voxels(&grid), &seed);
     for (int k = 0; k < 10; k++) {
-        enum { MOST = 41 };
-        struct trial trial = {.grid = grid, .model = normalised[k % 3]};
-        trial.event = across(k % 3, (const int[2]){20, -30}, (const int[2]){-30, 10}, 0);
-        const double whole = value_on(&trial, image);
-        const lr_events_info info = {
-            .has_tof = true, .tof_resolution_ps = resolutions_ps[k / 5], .tof_bin_mm = bins_mm[k % 5]};
-        const int reach = (int)ceil(220 / info.tof_bin_mm);
-        lr_event events[MOST];
-        double values[MOST], sum = 0;
-        assert_true(2 * reach + 1 <= MOST);
-        for (int bin = 0; bin <= 2 * reach; bin++) {
-            events[bin] = trial.event;
-            events[bin].tof_mm = (float)((bin - reach) * info.tof_bin_mm);
-        }
-        lr_listmode_params params = {
-            .lors = &lors, .grid = &grid, .events = events, .count = 2 * reach + 1, .info = &info};
-        const int before = num_kept();
-        case_kernel(&params, trial.model);
-        case_forward(case_open(&params, test_backend), NULL, image, values);
-        destroy_kept_since(before);
-        for (int bin = 0; bin <= 2 * reach; bin++) sum += info.tof_bin_mm * values[bin];
-        assert_true(whole > 10);
-        assert_close(sum, whole, test_backend_is("cpu") ? 1e-9 : 2e-6);
+        const struct trial trial = filled(struct trial, .grid = case_grid(), .model = normalised[k % 3],
+                                          .event = across(k % 3, (const int[2]){20, -30}, (const int[2]){-30, 10}, 0),
+                                          .resolution_ps = resolutions_ps[k / 5], .bin_mm = bins_mm[k % 5]);
+        check_positions(trial, trial.bin_mm, 2 * (int)ceil(220 / trial.bin_mm) + 1,
+                        test_backend_is("cpu") ? 1e-9 : 2e-6);
     }
 }
 
-/* Values at exact positions 1 mm apart add up to the value without time of flight. */
+/* Exact positions 1 mm apart. */
 static void test_places_add_up(void **state)
 {
-    enum { PLACES = 301 };
-    uint64_t seed = 21;
-    const lr_grid grid = case_grid();
-    double *image = case_random(lr_grid_num_voxels(&grid), &seed);
     for (int k = 0; k < 6; k++) {
-        struct trial trial = {.grid = grid, .model = normalised[k % 3]};
-        trial.event = across(k / 2, (const int[2]){20, -30}, (const int[2]){-30, 10}, 0);
-        const double whole = value_on(&trial, image);
-        const lr_events_info info = {.has_tof = true, .tof_resolution_ps = 300}; /* tof_bin_mm = 0 */
-        lr_event events[PLACES];
-        double values[PLACES], sum = 0;
-        for (int place = 0; place < PLACES; place++) {
-            events[place] = trial.event;
-            events[place].tof_mm = (float)(place - PLACES / 2);
-        }
-        lr_listmode_params params = {.lors = &lors, .grid = &grid, .events = events, .count = PLACES, .info = &info};
-        const int before = num_kept();
-        case_kernel(&params, trial.model);
-        case_forward(case_open(&params, test_backend), NULL, image, values);
-        destroy_kept_since(before);
-        for (int place = 0; place < PLACES; place++) sum += values[place];
-        assert_true(whole > 10);
-        assert_close(sum, whole, 1e-4);
+        const struct trial trial =
+            filled(struct trial, .grid = case_grid(), .model = normalised[k % 3],
+                   .event = across(k / 2, (const int[2]){20, -30}, (const int[2]){-30, 10}, 0), .resolution_ps = 300);
+        check_positions(trial, 1, 301, 1e-4);
     }
 }
 
@@ -562,7 +549,7 @@ static void test_diagonals(void **state)
 {
     uint64_t seed = 22;
     const lr_grid grid = case_grid();
-    double *image = case_random(lr_grid_num_voxels(&grid), &seed);
+    double *image = kept_random_singles(lr_grid_num_voxels(&grid), 0, 1, &seed);
     for (int k = 0; k < 3 * NUM_CASES; k++) {
         const int one = k % 3, other = (k + 1) % 3;
         int from[2] = {0, 0}, to[2] = {0, 0};
@@ -608,6 +595,6 @@ static void test_misses(void **state)
     }
 }
 
-case_main("cpu", set_up, CASE(test_elements), CASE(test_chords), CASE(test_ends), CASE(test_area), CASE(test_direction),
-          CASE(test_width), CASE(test_far_from_the_middle), CASE(test_bins_add_up), CASE(test_places_add_up),
-          CASE(test_faces), CASE(test_centres), CASE(test_diagonals), CASE(test_misses))
+case_main("cpu", set_up,
+          CASES(test_elements, test_chords, test_ends, test_area, test_direction, test_width, test_far_from_the_middle,
+                test_bins_add_up, test_places_add_up, test_faces, test_centres, test_diagonals, test_misses))

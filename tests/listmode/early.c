@@ -132,4 +132,4 @@ static void test_nothing(void **state)
     assert_false(early.has_begun);
 }
 
-case_main("cuda", set_up, CASE(test_taken), CASE(test_stopped), CASE(test_given_up), CASE(test_nothing))
+case_main("cuda", set_up, CASES(test_taken, test_stopped, test_given_up, test_nothing))

@@ -46,28 +46,6 @@ static double centre_along(const lr_event *event, int axis)
     return a[axis] + run_along(event, axis) * (0.5 + (double)event->tof_mm / sqrt(square));
 }
 
-static void check_group(const struct lr_listmode_events *found, int r, int group, char *seen)
-{
-    double before = -1e30;
-    const int axis = lr_listmode_group_axis(group);
-    for (int64_t k = found->groups[r][group]; k < found->groups[r][group + 1]; k++) {
-        const int64_t number = found->offsets[r] + found->number[k];
-        const lr_event *event = &events[number];
-        assert_true(number < found->offsets[r + 1] && !seen[number]);
-        seen[number] = 1;
-        assert_ints(found->crystals[0][k], event->crystals[0], found->crystals[1][k], event->crystals[1]);
-        for (int other = 0; other < 3; other++)
-            assert_true(fabs(run_along(event, axis)) >= fabs(run_along(event, other)));
-        if (lr_listmode_group_has_tof(group)) {
-            assert_all(found->tof_mm[k] == event->tof_mm, centre_along(event, axis) >= before - 1e-4);
-            before = centre_along(event, axis);
-        } else {
-            assert_true((double)number > before);
-            before = (double)number;
-        }
-    }
-}
-
 static void check_arranged(int64_t num_ranges, int groups_used)
 {
     struct lr_listmode_events found;
@@ -79,7 +57,24 @@ static void check_arranged(int64_t num_ranges, int groups_used)
         assert_int_equal(found.groups[r][0], found.offsets[r]);
         assert_int_equal(found.groups[r][LR_LISTMODE_GROUPS], found.offsets[r + 1]);
         for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
-            check_group(&found, r, g, seen);
+            double before = -1e30;
+            const int axis = lr_listmode_group_axis(g);
+            for (int64_t k = found.groups[r][g]; k < found.groups[r][g + 1]; k++) {
+                const int64_t number = found.offsets[r] + found.number[k];
+                const lr_event *event = &events[number];
+                assert_true(number < found.offsets[r + 1] && !seen[number]);
+                seen[number] = 1;
+                assert_ints(found.crystals[0][k], event->crystals[0], found.crystals[1][k], event->crystals[1]);
+                for (int other = 0; other < 3; other++)
+                    assert_true(fabs(run_along(event, axis)) >= fabs(run_along(event, other)));
+                if (lr_listmode_group_has_tof(g)) {
+                    assert_all(found.tof_mm[k] == event->tof_mm, centre_along(event, axis) >= before - 1e-4);
+                    before = centre_along(event, axis);
+                } else {
+                    assert_true((double)number > before);
+                    before = (double)number;
+                }
+            }
             used += r == 0 && found.groups[r][g] < found.groups[r][g + 1] ? 1 << g : 0;
         }
     }
@@ -128,7 +123,7 @@ static void test_threads(void **state)
     params.num_ranges = 3;
     params.threads = 1;
     assert_ok(events_init(&alone, &params));
-    for (size_t k = 0; k < sizeof(threads) / sizeof(threads[0]); k++) {
+    for (int k = 0; k < length_of(threads); k++) {
         params.threads = threads[k];
         assert_ok(events_init(&together, &params));
         expect_same_events(&together, &alone);
@@ -228,7 +223,7 @@ static void test_tubes(void **state)
                    {{.width_mm = 9, .table = endless, .table_count = 2}, "finite"},
                    {{.width_mm = 9, .table = nowhere, .table_count = 3}, "0 everywhere"}};
     struct lr_listmode_model model;
-    for (size_t k = 0; k < sizeof(refused) / sizeof(refused[0]); k++) {
+    for (int k = 0; k < length_of(refused); k++) {
         params.tube = refused[k].tube;
         assert_fails(lr_listmode_model_init(&model, &params), LR_USAGE, &test_log, refused[k].sentence);
         lr_listmode_model_finish(&model);
@@ -249,11 +244,6 @@ static void test_tubes(void **state)
 /* --- lines near a set of voxels and far from it, compared with distances of points on the lines --- */
 
 enum { SETS = 20, LINES = 30, POINTS = 60, NX = 9, NY = 150, NZ = 7 };
-
-static double uniform(uint64_t *seed, double low, double high)
-{
-    return low + (high - low) * test_random(seed);
-}
 
 /* Distance from a point to the nearest voxel of the set. */
 static double distance_to(const lr_grid *of, const unsigned char *labels, const double point[3])
@@ -285,15 +275,15 @@ static void test_no_line_is_missed(void **state)
         const struct lr_listmode_labelled voxels = {
             .grids = {grid}, .num_grids = 1, .labels = labels, .label = 1, .last = {NX, NY, NZ}};
         for (int64_t v = 0; v < lr_grid_num_voxels(&grid); v++) labels[v] = 0;
-        for (int k = 0; k < 8; k++) labels[(int64_t)uniform(&seed, 0, NX * NY * NZ)] = 1;
+        for (int k = 0; k < 8; k++) labels[(int64_t)random_between(&seed, 0, NX * NY * NZ)] = 1;
         assert_ok(lr_listmode_region_init(&region, &voxels, 2, NULL));
         const double cell = hypot(hypot(region.cell_mm[0], region.cell_mm[1]), region.cell_mm[2]);
         for (int line = 0; line < LINES; line++) {
             double ends[2][3], least = 1e30;
-            const double reach_mm = uniform(&seed, 0, 4);
+            const double reach_mm = random_between(&seed, 0, 4);
             for (int k = 0; k < 3; k++) {
-                ends[0][k] = uniform(&seed, -40, 40);
-                ends[1][k] = line % 3 == k ? ends[0][k] : uniform(&seed, -40, 40);
+                ends[0][k] = random_between(&seed, -40, 40);
+                ends[1][k] = line % 3 == k ? ends[0][k] : random_between(&seed, -40, 40);
             }
             for (int k = 0; k <= POINTS; k++) {
                 double point[3];
@@ -315,5 +305,7 @@ static void test_no_line_is_missed(void **state)
 
 #define EVENTS(test) CASE_AFTER(set_up, test)
 
-test_main("events of list mode", EVENTS(test_arranged), EVENTS(test_ranges), EVENTS(test_threads), EVENTS(test_kinds),
-          EVENTS(test_events_refused), EVENTS(test_ranges_refused), EVENTS(test_tubes), CASE(test_no_line_is_missed))
+test_main("events of list mode",
+          EACH(EVENTS, test_arranged, test_ranges, test_threads, test_kinds, test_events_refused, test_ranges_refused,
+               test_tubes),
+          CASE(test_no_line_is_missed))

@@ -103,7 +103,8 @@ static void check_against_lors(const lr_lors *lors, const lr_grid *grid)
     const struct drawn drawn = draw(lors, grid);
     const lr_selection part = {.lors = drawn.numbers, .num_lors = drawn.count};
     uint64_t seed = 5;
-    double *image = case_random(drawn.num_voxels, &seed), *expected = kept_doubles(drawn.count), worst = 0;
+    double *image = kept_random_singles(drawn.num_voxels, 0, 1, &seed), *expected = kept_doubles(drawn.count),
+           worst = 0;
     const double *found = values_by(&drawn.params, image);
     forward(open_lors(lors, grid), &part, image, expected);
     const double rms = sqrt(dot_product(expected, expected, drawn.count) / (double)drawn.count);
@@ -180,7 +181,7 @@ static void check_sizes(const lr_events_info *info, double large)
 {
     struct drawn drawn = draw(ring, &ring_grid);
     uint64_t seed = 16;
-    double *values = case_random(drawn.count, &seed);
+    double *values = kept_random_singles(drawn.count, 0, 1, &seed);
     values[0] = large; /* an event at the edge of the image */
     drawn.params.info = info;
     const double *found = image_by(&drawn.params, values);
@@ -245,7 +246,7 @@ static void check_slabs(const lr_lors *lors, const lr_grid *grid, const lr_event
     static const double large[3][2] = {{0, 0}, {1e20, 1e-20}, {1e37, 1e-25}};
     struct drawn drawn = draw(lors, grid);
     uint64_t seed = 18;
-    double *values = case_random(drawn.count, &seed);
+    double *values = kept_random_singles(drawn.count, 0, 1, &seed);
     for (int64_t k = 0; k < drawn.count; k++) drawn.events[k].tof_mm = (float)(60.0 * test_random(&seed) - 30.0);
     drawn.params.info = info;
     drawn.params.num_ranges = 2;
@@ -463,7 +464,8 @@ static void test_factors_multiply(void **state)
 {
     struct drawn drawn = draw(ring, &ring_grid);
     uint64_t seed = 8;
-    const double *image = case_random(drawn.num_voxels, &seed), *without = values_by(&drawn.params, image);
+    const double *image = kept_random_singles(drawn.num_voxels, 0, 1, &seed),
+                 *without = values_by(&drawn.params, image);
     drawn.params.factors = &factors;
     const double *with = values_by(&drawn.params, image);
     for (int64_t k = 0; k < drawn.count; k++)
@@ -488,8 +490,9 @@ static void test_mistakes_are_told(void **state)
     assert_memory_equal(info->samples, usual, sizeof(usual));
 }
 
-case_main("cpu", set_up, CASE(test_events_have_the_elements_of_their_lors), CASE(test_sensitivity_is_that_of_the_lors),
-          CASE(test_back_is_the_transpose), CASE(test_sizes_of_values), CASE(test_streamed_events),
-          CASE(test_slabs_have_the_sums_of_atomics), CASE(test_a_box_of_ones_is_its_solid_angle),
-          CASE(test_bins_add_up_to_the_element), CASE(test_a_weight_is_the_mean_of_the_gaussian),
-          CASE(test_factors_multiply), CASE(test_mistakes_are_told))
+case_main("cpu", set_up,
+          CASES(test_events_have_the_elements_of_their_lors, test_sensitivity_is_that_of_the_lors,
+                test_back_is_the_transpose, test_sizes_of_values, test_streamed_events,
+                test_slabs_have_the_sums_of_atomics, test_a_box_of_ones_is_its_solid_angle,
+                test_bins_add_up_to_the_element, test_a_weight_is_the_mean_of_the_gaussian, test_factors_multiply,
+                test_mistakes_are_told))

@@ -175,7 +175,7 @@ static void test_outlier(const lr_listmode_params *params)
     enum { ALONE, OTHERS, ALL, NUM };
     const struct case_backend *open = case_open(params, test_backend);
     const int64_t num_voxels = lr_grid_num_voxels(&grid);
-    double *images[NUM], *y = case_ones(COUNT);
+    double *images[NUM], *y = kept_equal_doubles(COUNT, 1);
     for (int k = 0; k < NUM; k++) {
         images[k] = kept_doubles(num_voxels);
         for (int e = 0; e < COUNT; e++) y[e] = e == 0 ? (k != OTHERS ? 1e20 : 0) : (k != ALONE ? 1 : 0);
@@ -214,7 +214,7 @@ static void test_factors(const lr_listmode_params *params)
         with.count = few ? 240 : COUNT;
         const struct case_backend *open = case_open(&with, test_backend);
         const int64_t num_voxels = lr_grid_num_voxels(&grid);
-        double *y = case_random(with.count, &seed), *found = kept_doubles(num_voxels), *expected[3];
+        double *y = kept_random_singles(with.count, 0, 1, &seed), *found = kept_doubles(num_voxels), *expected[3];
         for (int64_t k = 0; k < with.count; k++) y[k] = pow(10, -4 * y[k]);
         case_back(open, NULL, y, found);
         for (int k = 0; k < 3; k++) expected[k] = back_of_reference(&with, (k - 1) * 3e-7, y);
@@ -284,7 +284,7 @@ static void check_rows(const lr_listmode_params *params)
     const struct case_backend *open = case_open(&with, test_backend);
     const int64_t num_voxels = lr_grid_num_voxels(&grid);
     const struct lr_rows wanted = {.grid = &grid, .samples = {1, 1, 1}, .end = num_voxels};
-    struct rows_seen seen = {.x = case_random(num_voxels, &seed), .sums = kept_doubles(COUNT)};
+    struct rows_seen seen = {.x = kept_random_singles(num_voxels, 0, 1, &seed), .sums = kept_doubles(COUNT)};
     double *values = kept_doubles(COUNT);
     assert_ok(open->backend.fns->rows(open->backend.self, &wanted, &(lr_row_sink){see_row, &seen}));
     case_forward(open, NULL, seen.x, values);

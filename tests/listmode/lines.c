@@ -119,7 +119,7 @@ static void test_axes(void **state)
         lines->start[n][axis] = is_turned ? 250 : -250;
         lines->end[n][axis] = -lines->start[n][axis];
     }
-    const double *image = case_random(lr_grid_num_voxels(&grid), &seed);
+    const double *image = kept_random_singles(lr_grid_num_voxels(&grid), 0, 1, &seed);
     const lr_listmode_params params = params_of(lines, LR_LISTMODE_LINE);
     const double *values = values_by(&params, image);
     for (int64_t n = 0; n < lines->count; n++) {
@@ -194,7 +194,7 @@ static void test_bins_add_up(void **state)
         each->tof_mm[k] = (float)((double)(k % BINS - BINS / 2) * bin_mm);
     }
     give_times(each, 350, bin_mm);
-    const double *image = case_random(lr_grid_num_voxels(&grid), &seed);
+    const double *image = kept_random_singles(lr_grid_num_voxels(&grid), 0, 1, &seed);
     for (int kernel = 0; kernel < 2; kernel++) {
         const lr_listmode_params all = params_of(lines, kernels[kernel]), binned = params_of(each, kernels[kernel]);
         const double *expected = values_by(&all, image), *values = values_by(&binned, image);
@@ -250,7 +250,7 @@ static void test_resolutions(void **state)
     static const float choices_ps[RESOLUTIONS] = {150, 330, 600};
     uint64_t seed = 7;
     struct lines *lines = draw_lines(LINES, &seed);
-    const double *image = case_random(lr_grid_num_voxels(&grid), &seed), *alike[RESOLUTIONS];
+    const double *image = kept_random_singles(lr_grid_num_voxels(&grid), 0, 1, &seed), *alike[RESOLUTIONS];
     float own_ps[LINES];
     for (int n = 0; n < LINES; n++) own_ps[n] = choices_ps[n % RESOLUTIONS];
     const lr_vector all_ps = lr_vector_of_floats(own_ps, LINES);
@@ -515,7 +515,7 @@ static void test_ranges_add_up(void **state)
     lr_operator *op = kept_operator(&params);
     const struct both both = both_of(op, NULL);
     double *expected = kept_doubles(num_voxels), *sum = kept_doubles(num_voxels);
-    back(op, case_ones(800), expected);
+    back(op, kept_equal_doubles(800, 1), expected);
     for (int32_t r = 0; r < 3; r++) {
         const lr_selection part = {.pairs = &r, .num_pairs = 1};
         double *values = kept_doubles(bounds[r + 1] - bounds[r]);
@@ -571,7 +571,7 @@ static void test_reconstruction(void **state)
     lr_listmode_params params = params_of(lines, LR_LISTMODE_TUBE);
     params.num_ranges = 2;
     lr_operator *op = kept_operator(&params);
-    double *x = case_random(num_voxels, &seed), *measured = kept_doubles(lines->count);
+    double *x = kept_random_singles(num_voxels, 0, 1, &seed), *measured = kept_doubles(lines->count);
     double *estimated = kept_doubles(lines->count), *image = kept_doubles(num_voxels), sum = 0, total = 0;
     forward(op, NULL, x, measured);
     const lr_vector data = lr_vector_of_doubles(measured, lines->count);
@@ -669,8 +669,8 @@ static void test_mistakes_are_told(void **state)
     refuse(&params, LR_BAD_INPUT, "event 0 names crystal 120");
 }
 
-case_main("cpu", set_up, CASE(test_axes), CASE(test_lengths), CASE(test_misses), CASE(test_bins_add_up),
-          CASE(test_resolutions), CASE(test_times), CASE(test_reference), CASE(test_lines_of_crystals_are_events),
-          CASE(test_factors), CASE(test_columns_are_binned), CASE(test_columns_in_blocks), CASE(test_ranges_add_up),
-          CASE(test_sensitivity_of_others), CASE(test_reconstruction), CASE(test_ends_on_a_device),
-          CASE(test_mistakes_are_told))
+case_main("cpu", set_up,
+          CASES(test_axes, test_lengths, test_misses, test_bins_add_up, test_resolutions, test_times, test_reference,
+                test_lines_of_crystals_are_events, test_factors, test_columns_are_binned, test_columns_in_blocks,
+                test_ranges_add_up, test_sensitivity_of_others, test_reconstruction, test_ends_on_a_device,
+                test_mistakes_are_told))

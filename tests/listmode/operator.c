@@ -125,7 +125,7 @@ static void test_lors_out_of_coincidence_are_left_out(void **state)
         {.min_module_difference = 3, .limits_ring_difference = true, .max_ring_difference = 1},
         {.field_of_view_mm = 70},
         {.field_of_view_mm = 70, .limits_ring_difference = true, .max_ring_difference = 1}};
-    enum { RULES = sizeof(rules) / sizeof(rules[0]) };
+    enum { RULES = length_of(rules) };
     for (int k = 0; k <= RULES; k++) {
         destroy_kept_since(0);
         open_scanner(k < RULES ? decagon(&rules[k]) : leaning());
@@ -208,10 +208,8 @@ static lr_status note(void *user, const lr_iteration *done)
 static double *reconstruct(lr_operator *op, const float *counts, int subsets, struct course *course)
 {
     const int64_t count = test_num_values(op, NULL), num_voxels = lr_grid_num_voxels(&grid);
-    float *ones = kept_floats(count);
     double *image = kept_doubles(num_voxels);
-    for (int64_t k = 0; k < count; k++) ones[k] = 1;
-    const lr_vector data = lr_vector_of_floats(counts != NULL ? counts : ones, count);
+    const lr_vector data = lr_vector_of_floats(counts != NULL ? counts : kept_equal_floats(count, 1), count);
     assert_ok(lr_recon(&filled(lr_recon_params, .op = op, .data = &data, .iterations = ITERATIONS, .subsets = subsets,
                                .iteration = note, .user = course, .log = &test_log.log),
                        vector_of(image, num_voxels)));
@@ -248,14 +246,11 @@ static void test_events_give_the_image_of_their_counts(void **state)
 static void test_subsets_are_ranges(void **state)
 {
     const int64_t num_voxels = lr_grid_num_voxels(&grid);
-    float *ones = kept_floats(num_lines);
+    const float *ones = kept_equal_floats(num_lines, 1);
     lr_event *events = kept(num_lines, sizeof(*events));
     double *plain = kept_doubles(num_voxels);
     uint64_t seed = 3;
-    for (int64_t k = 0; k < num_lines; k++) {
-        ones[k] = 1;
-        events[k] = all_lines[(int64_t)(test_random(&seed) * (double)num_lines)];
-    }
+    for (int64_t k = 0; k < num_lines; k++) events[k] = all_lines[(int64_t)(test_random(&seed) * (double)num_lines)];
     struct course subsets, whole;
     lr_listmode_params params = params_of(events, num_lines);
     params.num_ranges = 4;
@@ -292,6 +287,7 @@ static void test_mistakes_are_told(void **state)
                 "event 0 joins crystals 0 and 1, whose modules are not");
 }
 
-case_main("cpu", set_up, CASE(test_it_is_that_of_every_lor), CASE(test_lors_out_of_coincidence_are_left_out),
-          CASE(test_samples_are_not_biased), CASE(test_rows_have_their_factors),
-          CASE(test_events_give_the_image_of_their_counts), CASE(test_subsets_are_ranges), CASE(test_mistakes_are_told))
+case_main("cpu", set_up,
+          CASES(test_it_is_that_of_every_lor, test_lors_out_of_coincidence_are_left_out, test_samples_are_not_biased,
+                test_rows_have_their_factors, test_events_give_the_image_of_their_counts, test_subsets_are_ranges,
+                test_mistakes_are_told))

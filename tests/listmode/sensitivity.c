@@ -26,10 +26,9 @@ static lr_listmode_params params_of(const char *name, int64_t lines)
 
 static int set_up(void **state)
 {
-    lors = keep(lr_lors_create(
-        keep(scanner_from("name: tower\nring: {radius_mm: 60, modules: 10}\nmodule: {crystals: [4, 16], pitch_mm: [5, "
-                          "5], face_mm: [5, 5], depth_mm: 10}\ncoincidence: {min_module_difference: 3}")),
-        NULL));
+    lors = lors_from(
+        scanner_from("name: tower\nring: {radius_mm: 60, modules: 10}\nmodule: {crystals: [4, 16], pitch_mm: [5, "
+                     "5], face_mm: [5, 5], depth_mm: 10}\ncoincidence: {min_module_difference: 3}"));
     grid = lr_grid_centred((const int[3]){18, 17, 26}, (const double[3]){3, 3, 3});
     all_lines = kept(lors->count, sizeof(*all_lines));
     for (int64_t lor = 0; lor < lors->count; lor++) all_lines[lor] = event_of(lors, lor, false);
@@ -141,4 +140,4 @@ static void test_ends_are_not_hot(void **state)
     assert_true(largest[1] < 1.5);
 }
 
-case_main("cpu", set_up, CASE(test_errors_are_those_told), CASE(test_it_is_one_sample), CASE(test_ends_are_not_hot))
+case_main("cpu", set_up, CASES(test_errors_are_those_told, test_it_is_one_sample, test_ends_are_not_hot))

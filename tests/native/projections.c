@@ -6,8 +6,8 @@
 #include "fixtures.h"
 
 #include "model/scanner/coincidence.h"
-#include "native/turned.h"
 #include "operator/backend.h"
+#include "render/scanners.h"
 
 enum { EXACT, SAMPLED, NUM_MODES };
 static const lr_mode modes[NUM_MODES] = {LR_MODE_EXACT, LR_MODE_SAMPLED};
@@ -56,9 +56,8 @@ static void bench_init(lr_scanner *scanner, lr_mode mode)
 {
     uint64_t state = test_seed();
     bench = (struct bench){.lors = lors_from(scanner)};
-    bench.grid = lr_grid_centred((const int[3]){7, 6, 5}, (const double[3]){2.3, 2.9, 2.6});
-    bench.grid.origin_mm[0] += 0.37;
-    bench.grid.origin_mm[2] -= 0.29;
+    bench.grid =
+        shifted_grid((const int[3]){7, 6, 5}, (const double[3]){2.3, 2.9, 2.6}, (const double[3]){0.37, 0, -0.29});
     bench.params = filled(struct lr_backend_params, .scanner = scanner, .lors = bench.lors, .grid = &bench.grid,
                           .mode = mode, .rays = 3, .samples = {2, 1, 3}, .threads = 2);
     bench.num_voxels = lr_grid_num_voxels(&bench.grid);
@@ -98,20 +97,13 @@ static void assert_same_bits(const float *a, const float *b, int64_t count)
     assert_memory_equal(a, b, (size_t)count * sizeof(*a));
 }
 
-static void assert_near(const float *a, const float *b, int64_t count)
-{
-    const double worst = worst_apart(b, a, count);
-    if (!(worst <= rounding)) fail_msg("differ by %g of the largest", worst);
-}
-
 static lr_scanner *(*const kinds[])(void) = {create_opposed, create_flipped,    create_ring_of_8, create_two_rings,
                                              create_blocks,  create_ruled_ring, create_turned};
-enum { NUM_KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
 static void for_all(void **state)
 {
     check_fn *const check = given_check(state);
-    for (int k = 0; k < NUM_KINDS * NUM_MODES; k++) {
+    for (int k = 0; k < length_of(kinds) * NUM_MODES; k++) {
         bench_init(kinds[k / NUM_MODES](), modes[k % NUM_MODES]);
         check();
         destroy_kept(NULL);
@@ -148,17 +140,14 @@ static lr_selection all_pairs(void)
 
 static void projections_are_sums_of_rows(void)
 {
-    struct sums sums;
-    sums.data = kept_doubles(bench.num_lors);
-    sums.image = kept_doubles(bench.num_voxels);
-    sums.ones = kept_doubles(bench.num_voxels);
+    struct sums sums = {kept_doubles(bench.num_lors), kept_doubles(bench.num_voxels), kept_doubles(bench.num_voxels)};
     const struct lr_rows rows = {.grid = &bench.grid, .samples = {2, 1, 3}, .end = bench.num_voxels};
     assert_ok(bench.backend->fns->rows(bench.backend->self, &rows, &(lr_row_sink){take_row, &sums}));
     const lr_selection all = all_pairs();
     float *data = forward(NULL), *image = back(NULL, bench.data), *ones = back(&all, NULL);
-    assert_true(worst_apart(data, sums.data, bench.num_lors) <= rounding);
-    assert_true(worst_apart(image, sums.image, bench.num_voxels) <= rounding);
-    assert_true(worst_apart(ones, sums.ones, bench.num_voxels) <= rounding);
+    assert_all_near("forward", data, sums.data, bench.num_lors, rounding);
+    assert_all_near("back", image, sums.image, bench.num_voxels, rounding);
+    assert_all_near("sensitivity", ones, sums.ones, bench.num_voxels, rounding);
 }
 
 /* --- parts --- */
@@ -206,7 +195,7 @@ static void parts_by_lors(void)
     for (int64_t k = 0; k < part.num_lors; k++)
         assert_true(some[k] == all[numbers[k]]); /* the same additions in the same order */
     float *image = back(&part, picked), *expected = back(NULL, others);
-    assert_near(expected, image, bench.num_voxels);
+    assert_all_near("part of LORs", image, expected, bench.num_voxels, rounding);
     float *sensitivity = back(&part, NULL), *by_ones = back(&part, ones);
     assert_same_bits(sensitivity, by_ones, bench.num_voxels);
 }
@@ -273,7 +262,7 @@ static void test_columns_along_each_axis(void **unused)
         if (first == NULL)
             first = data;
         else
-            assert_near(first, data, bench.num_lors);
+            assert_all_near("another axis", data, first, bench.num_lors, rounding);
     }
 }
 

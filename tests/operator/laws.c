@@ -23,14 +23,6 @@ struct law {
 
 /* --- numbers --- */
 
-/* Numbers that are exact in float. */
-static double *random_numbers(int64_t count, uint64_t *seed)
-{
-    double *values = kept_random_doubles(count, -0.7, 1.3, seed);
-    for (int64_t k = 0; k < count; k++) values[k] = (double)(float)values[k];
-    return values;
-}
-
 static void assert_same(const struct law *law, const char *what, const double *a, const double *b, int64_t count)
 {
     const double size = sqrt(dot_product(b, b, count)), apart = l2_apart(a, b, count);
@@ -97,25 +89,13 @@ static void find_sensitivity(const struct law *law, const lr_selection *part, do
 
 /* --- the laws --- */
 
-static void check_adjoint(const struct law *law)
-{
-    const double left = dot_product(law->ax, law->y, law->num_values);
-    const double right = dot_product(law->x, law->aty, law->num_voxels);
-    const double size =
-        sqrt(dot_product(law->ax, law->ax, law->num_values) * dot_product(law->y, law->y, law->num_values));
-    if (!(size > 0 && fabs(left - right) <= law->allowed * size)) {
-        fail_msg("%s, vectors at %s: <Ax, y> and <x, A'y> differ by %.3g of |Ax| |y|", law->subject->name,
-                 law->place->name, fabs(left - right) / size);
-    }
-}
-
 /* f(2 u - 3 v) = 2 f(u) - 3 f(v); fu = f(u) is known already. */
 static void check_linear(const struct law *law, bool is_forward, const double *u, const double *fu)
 {
     uint64_t seed = 21;
     const int64_t from = is_forward ? law->num_voxels : law->num_values;
     const int64_t to = is_forward ? law->num_values : law->num_voxels;
-    double *v = random_numbers(from, &seed), *mixed = kept_doubles(from);
+    double *v = kept_random_singles(from, -0.7, 1.3, &seed), *mixed = kept_doubles(from);
     double *fv = kept_doubles(to), *found = kept_doubles(to);
     project(law, is_forward, NULL, v, fv);
     for (int64_t k = 0; k < from; k++) mixed[k] = (double)(float)(2 * u[k] - 3 * v[k]);
@@ -127,29 +107,27 @@ static void check_linear(const struct law *law, bool is_forward, const double *u
     assert_same(&wider, is_forward ? "A(2u - 3v) and 2Au - 3Av" : "A'(2u - 3v) and 2A'u - 3A'v", found, fv, to);
 }
 
-/* Copies the values of a part to their places in `values`, and adds the part's images. */
-static void add_part(const struct law *law, const lr_selection *part, double *values, double *images[2])
-{
-    const lr_lors *lors = lr_operator_get_info(law->subject->op)->lors;
-    const int64_t count = count_of(law, part);
-    double *some = kept_doubles(count), *image = kept_doubles(law->num_voxels);
-    project(law, true, part, law->x, some);
-    for (int64_t k = 0; k < count; k++) {
-        values[lr_selection_lor(lors, part, k)] = some[k];
-        some[k] = law->y[lr_selection_lor(lors, part, k)];
-    }
-    project(law, false, part, some, image);
-    for (int which = 0; which < 2; which++) {
-        for (int64_t v = 0; v < law->num_voxels; v++) images[which][v] += image[v];
-        if (which == 0) find_sensitivity(law, part, image);
-    }
-}
-
 static void check_parts_of(const struct law *law, const lr_selection parts[2])
 {
     double *values = kept_doubles(law->num_values), *sensitivity = kept_doubles(law->num_voxels);
     double *images[2] = {kept_doubles(law->num_voxels), kept_doubles(law->num_voxels)};
-    for (int k = 0; k < 2; k++) add_part(law, &parts[k], values, images);
+    for (int k = 0; k < 2; k++) {
+        /* Copies the values of a part to their places in `values`, and adds the part's images. */
+        const lr_selection *part = &parts[k];
+        const lr_lors *lors = lr_operator_get_info(law->subject->op)->lors;
+        const int64_t count = count_of(law, part);
+        double *some = kept_doubles(count), *image = kept_doubles(law->num_voxels);
+        project(law, true, part, law->x, some);
+        for (int64_t n = 0; n < count; n++) {
+            values[lr_selection_lor(lors, part, n)] = some[n];
+            some[n] = law->y[lr_selection_lor(lors, part, n)];
+        }
+        project(law, false, part, some, image);
+        for (int which = 0; which < 2; which++) {
+            for (int64_t v = 0; v < law->num_voxels; v++) images[which][v] += image[v];
+            if (which == 0) find_sensitivity(law, part, image);
+        }
+    }
     find_sensitivity(law, NULL, sensitivity);
     assert_same(law, "values of parts and of all", values, law->ax, law->num_values);
     struct law wider = *law; /* positive and negative numbers cancel */
@@ -159,32 +137,11 @@ static void check_parts_of(const struct law *law, const lr_selection parts[2])
     assert_same(&wider, "sensitivities of parts and of all", images[1], sensitivity, law->num_voxels);
 }
 
-/* Parts: every third pair and the others; every third LOR and the others. */
-static void check_parts(const struct law *law)
-{
-    const int64_t num_pairs = lr_operator_get_info(law->subject->op)->lors->num_pairs;
-    lr_selection of_pairs[2] = {{0}}, of_lors[2] = {{0}};
-    for (int which = 0; which < 2; which++) {
-        int32_t *pairs = kept(num_pairs, sizeof(*pairs));
-        int64_t *lors = kept(law->num_values, sizeof(*lors));
-        of_pairs[which].pairs = pairs;
-        of_lors[which].lors = lors;
-        for (int32_t pair = 0; pair < num_pairs; pair++)
-            if ((pair % 3 == 0) == which) pairs[of_pairs[which].num_pairs++] = pair;
-        for (int64_t lor = 0; lor < law->num_values; lor++)
-            if ((lor % 3 == 0) == which) lors[of_lors[which].num_lors++] = lor;
-    }
-    if (num_pairs > 1) check_parts_of(law, of_pairs);
-    check_parts_of(law, of_lors);
-}
-
 static void check_sensitivity(const struct law *law)
 {
     if (lr_operator_get_info(law->subject->op)->of_events) return; /* the sensitivity is not only of events */
-    double *ones = kept_doubles(law->num_values), *image = kept_doubles(law->num_voxels);
-    double *sensitivity = kept_doubles(law->num_voxels);
-    for (int64_t k = 0; k < law->num_values; k++) ones[k] = 1;
-    project(law, false, NULL, ones, image);
+    double *image = kept_doubles(law->num_voxels), *sensitivity = kept_doubles(law->num_voxels);
+    project(law, false, NULL, kept_equal_doubles(law->num_values, 1), image);
     find_sensitivity(law, NULL, sensitivity);
     struct law wider = *law; /* the sensitivity is kept in single precision */
     wider.allowed = fmax(law->allowed, 1e-6);
@@ -269,16 +226,36 @@ void laws_check(const struct law_subject *subject, const struct law_place *place
     struct law law = filled(struct law, .subject = subject, .place = place, .precision = precision,
                             .num_voxels = info->num_voxels, .num_values = info->num_lors,
                             .allowed = precision == LR_FLOAT64 ? subject->rounding : fmax(subject->rounding, 1e-7));
-    law.x = random_numbers(law.num_voxels, &seed);
-    law.y = random_numbers(law.num_values, &seed);
+    law.x = kept_random_singles(law.num_voxels, -0.7, 1.3, &seed);
+    law.y = kept_random_singles(law.num_values, -0.7, 1.3, &seed);
     law.ax = kept_doubles(law.num_values);
     law.aty = kept_doubles(law.num_voxels);
     project(&law, true, NULL, law.x, law.ax);
     project(&law, false, NULL, law.y, law.aty);
-    check_adjoint(&law);
+    const double left = dot_product(law.ax, law.y, law.num_values);
+    const double right = dot_product(law.x, law.aty, law.num_voxels);
+    const double size = sqrt(dot_product(law.ax, law.ax, law.num_values) * dot_product(law.y, law.y, law.num_values));
+    if (!(size > 0 && fabs(left - right) <= law.allowed * size)) {
+        fail_msg("%s, vectors at %s: <Ax, y> and <x, A'y> differ by %.3g of |Ax| |y|", law.subject->name,
+                 law.place->name, fabs(left - right) / size);
+    }
     check_linear(&law, true, law.x, law.ax);
     check_linear(&law, false, law.y, law.aty);
-    check_parts(&law);
+    /* Parts: every third pair and the others; every third LOR and the others. */
+    const int64_t num_pairs = lr_operator_get_info(law.subject->op)->lors->num_pairs;
+    lr_selection of_pairs[2] = {{0}}, of_lors[2] = {{0}};
+    for (int which = 0; which < 2; which++) {
+        int32_t *pairs = kept(num_pairs, sizeof(*pairs));
+        int64_t *lors = kept(law.num_values, sizeof(*lors));
+        of_pairs[which].pairs = pairs;
+        of_lors[which].lors = lors;
+        for (int32_t pair = 0; pair < num_pairs; pair++)
+            if ((pair % 3 == 0) == which) pairs[of_pairs[which].num_pairs++] = pair;
+        for (int64_t lor = 0; lor < law.num_values; lor++)
+            if ((lor % 3 == 0) == which) lors[of_lors[which].num_lors++] = lor;
+    }
+    if (num_pairs > 1) check_parts_of(&law, of_pairs);
+    check_parts_of(&law, of_lors);
     check_sensitivity(&law);
     check_wrapped(&law);
     check_refused(&law);

@@ -5,7 +5,7 @@
 #include "fixtures.h"
 
 #include "base/log.h"
-#include "fake_backend.h"
+#include "made_up_backends.h"
 #include "operator/facade.h"
 #include <lr/forecast.h>
 
@@ -144,15 +144,11 @@ static void test_the_first_is_taken(void **state)
         w.params.deterministic = deterministic;
         line_up();
         expect("first");
-        racers[0].answer = LR_NO_DEVICE;
-        expect("second");
+        spoilt(racers[0].answer = LR_NO_DEVICE, expect("second"));
         racers[0].answer = LR_OK;
-        racers[0].is_emulated = true;
-        expect("second");
-        racers[1].is_emulated = true;
-        expect("rows");
-        racers[2].answer = LR_USAGE;
-        expect("first");
+        spoilt(racers[0].is_emulated = true, expect("second"));
+        spoilt(racers[1].is_emulated = true, expect("rows"));
+        spoilt(racers[2].answer = LR_USAGE, expect("first"));
         assert_int_equal(num_timed(), 0);
     }
 }
@@ -223,8 +219,7 @@ static void test_lists(void **state)
     racers[0].answer = LR_OK;
     expect("first");
     assert_int_equal(racers[0].mode, LR_MODE_EXACT);
-    racers[0].answer = LR_FAILED;
-    expect("second");
+    spoilt(racers[0].answer = LR_FAILED, expect("second"));
     assert_int_equal(racers[1].mode, LR_MODE_SAMPLED);
     /* If no backend of a list can be created, the error is that of the last one. A cancelled creation ends the
      * search. */
@@ -249,8 +244,7 @@ static void test_auto_mode(void **state)
     racers[0].answer = LR_NO_DEVICE;
     expect("rows"); /* exact is tried first */
     assert_ints(racers[2].mode, LR_MODE_EXACT, racers[1].creations, 0);
-    racers[2].answer = LR_NO_DEVICE;
-    expect("second");
+    spoilt(racers[2].answer = LR_NO_DEVICE, expect("second"));
     assert_int_equal(racers[1].mode, LR_MODE_SAMPLED);
     w.params.backend = "second";
     expect("second");
@@ -293,13 +287,10 @@ static void test_the_reference_comes_before_a_software_renderer(void **state)
 {
     expect_among(choices_with_reference, "first");
     assert_int_equal(racers[2].creations, 0);
-    racers[0].is_emulated = racers[1].is_emulated = true;
-    expect_among(choices_with_reference, "rows");
-    racers[2].answer = LR_NO_DEVICE;
-    expect_among(choices_with_reference, "first");
+    spoilt(racers[0].is_emulated = racers[1].is_emulated = true, expect_among(choices_with_reference, "rows"));
+    spoilt(racers[2].answer = LR_NO_DEVICE, expect_among(choices_with_reference, "first"));
     racers[2].answer = LR_OK;
-    racers[0].answer = racers[1].answer = LR_NO_DEVICE;
-    expect_among(choices_with_reference, "rows");
+    spoilt(racers[0].answer = racers[1].answer = LR_NO_DEVICE, expect_among(choices_with_reference, "rows"));
     assert_int_equal(num_timed(), 0);
 }
 
@@ -390,12 +381,9 @@ static void test_making_a_matrix_can_be_cancelled(void **state)
     assert_int_equal(racers[0].rows, 0);
 }
 
-test_main("operator_test_choose", CASE_AFTER(set_up, test_the_first_is_taken),
-          CASE_AFTER(set_up, test_the_reference_comes_before_a_software_renderer),
-          CASE_AFTER(set_up, test_who_cannot_run_is_left_out),
-          CASE_AFTER(set_up, test_a_graphics_processor_is_not_left_unsaid), CASE_AFTER(set_up, test_lists),
-          CASE_AFTER(set_up, test_auto_mode), CASE_AFTER(set_up, test_penetration_and_determinism_are_passed_on),
-          CASE_AFTER(set_up, test_a_matrix_is_kept_where_it_pays),
-          CASE_AFTER(set_up, test_a_graphics_processor_keeps_none),
-          CASE_AFTER(set_up, test_a_forecast_counts_the_matrix),
-          CASE_AFTER(set_up, test_making_a_matrix_can_be_cancelled))
+test_main("operator_test_choose",
+          CASES_SET_UP(test_the_first_is_taken, test_the_reference_comes_before_a_software_renderer,
+                       test_who_cannot_run_is_left_out, test_a_graphics_processor_is_not_left_unsaid, test_lists,
+                       test_auto_mode, test_penetration_and_determinism_are_passed_on,
+                       test_a_matrix_is_kept_where_it_pays, test_a_graphics_processor_keeps_none,
+                       test_a_forecast_counts_the_matrix, test_making_a_matrix_can_be_cancelled))

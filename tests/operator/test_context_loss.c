@@ -55,14 +55,6 @@ static lr_operator *open_operator(struct loss *loss)
     return op;
 }
 
-static int count_queries(struct loss *loss, enum work work)
-{
-    lr_operator *op = open_operator(loss);
-    assert_ok(do_work(loss, op, work));
-    lr_operator_destroy(op);
-    return queries;
-}
-
 static void expect_loss(struct loss *loss, lr_operator *op, enum work work)
 {
     loss->log.status = LR_OK;
@@ -72,13 +64,16 @@ static void expect_loss(struct loss *loss, lr_operator *op, enum work work)
 
 static void lose_at_each_query(struct loss *loss, enum work work)
 {
-    const int total = count_queries(loss, work);
+    lr_operator *op = open_operator(loss);
+    assert_ok(do_work(loss, op, work));
+    lr_operator_destroy(op);
+    const int total = queries;
     const int64_t num_voxels = lr_grid_num_voxels(&loss->fixture.grid);
     print_message("%s, work %d: %d questions\n", loss->backend, (int)work, total);
     assert_true(total > 0);
     const int step = total > 8 ? total / 8 : 1;
     for (int at = 0; at < total; at += step) {
-        lr_operator *op = open_operator(loss);
+        op = open_operator(loss);
         lost_at = at;
         expect_loss(loss, op, work);
         assert_true(work != WORK_ROWS || loss->rows < num_voxels);
@@ -127,9 +122,8 @@ static void begin(struct loss *loss, const char *backend)
     loss->params = fixture_params(&loss->fixture, backend, &loss->log.log);
     loss->params.mode = LR_MODE_SAMPLED;
     const int64_t num_voxels = lr_grid_num_voxels(&loss->fixture.grid);
-    loss->image = kept_floats(num_voxels);
+    loss->image = kept_equal_floats(num_voxels, 1.0f);
     loss->data = kept_floats(loss->fixture.lors->count);
-    for (int64_t v = 0; v < num_voxels; v++) loss->image[v] = 1.0f;
 }
 
 int main(int argc, char **argv)

@@ -126,7 +126,7 @@ static void test_points_on_planes_are_named(void **state)
         double before_mm, beside_mm;
         bool is_near;
     } cases[] = {{1e-6, 0, true}, {-1e-3, 4, true}, {0.2, 0, true}, {0.5, 0, false}, {0, 40, false}};
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+    for (int k = 0; k < length_of(cases); k++) {
         double point[1][3];
         for (int axis = 0; axis < 3; axis++)
             point[0][axis] = plane[axis] + cases[k].before_mm * normal[axis] + cases[k].beside_mm * u[axis];
@@ -143,6 +143,6 @@ static void test_points_on_planes_are_named(void **state)
     }
 }
 
-test_main("operator_test_coverage", CASE(test_inside_is_silent), CASE(test_rings_count_voxels_outside_their_polygon),
-          CASE(test_sample_points_decide), CASE(test_miss_on_every_side_is_an_error),
-          CASE(test_points_on_planes_are_named), CASE(test_beside_the_modules_is_an_error))
+test_main("operator_test_coverage", CASES(test_inside_is_silent, test_rings_count_voxels_outside_their_polygon,
+                                          test_sample_points_decide, test_miss_on_every_side_is_an_error,
+                                          test_points_on_planes_are_named, test_beside_the_modules_is_an_error))

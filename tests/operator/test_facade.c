@@ -5,7 +5,7 @@
  * defaults or converted, and which backends are chosen. */
 #include "fixtures.h"
 
-#include "fake_backend.h"
+#include "made_up_backends.h"
 
 static struct world {
     struct fixture fixture;
@@ -66,7 +66,7 @@ static void test_bad_parameters_are_refused(void **state)
                  {{.device = -3}, "device = -3"},
                  {{.max_memory_bytes = -1}, "memory limit of -1"},
                  {{.lors = w.fixture.lors, .grid = &grid}, ""}};
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+    for (int k = 0; k < length_of(cases); k++) {
         w.params = cases[k].params;
         if (w.params.lors == NULL && w.params.grid == NULL) {
             w.params.lors = w.fixture.lors;
@@ -87,11 +87,9 @@ static void test_bad_attenuation_is_refused(void **state)
     w.params.mu = &mu;
     keep(create());
     assert_int_equal(w.log.num_warnings, 0);
-    values[6] = -1e-3f;
-    expect_refusal(LR_BAD_INPUT, "voxel (0, 1, 1)");
+    spoilt(values[6] = -1e-3f, expect_refusal(LR_BAD_INPUT, "voxel (0, 1, 1)"));
     values[6] = NAN;
-    w.params.mu = &mu;
-    expect_refusal(LR_BAD_INPUT, "voxel (0, 1, 1)");
+    spoilt(w.params.mu = &mu, expect_refusal(LR_BAD_INPUT, "voxel (0, 1, 1)"));
     values[6] = 0.096f; /* water in 1/cm */
     w.params.mu = &mu;
     keep(create());
@@ -101,11 +99,9 @@ static void test_bad_attenuation_is_refused(void **state)
 
 static void test_backend_names(void **state)
 {
-    w.params.backend = "abacus";
-    expect_refusal(LR_USAGE, "no backend \"abacus\": use auto, fake, fake64");
+    spoilt(w.params.backend = "abacus", expect_refusal(LR_USAGE, "no backend \"abacus\": use auto, fake, fake64"));
     w.params.backend = "fake";
-    w.params.mode = LR_MODE_EXACT;
-    expect_refusal(LR_USAGE, "use backend fake64");
+    spoilt(w.params.mode = LR_MODE_EXACT, expect_refusal(LR_USAGE, "use backend fake64"));
 }
 
 static void test_defaults(void **state)
@@ -127,40 +123,38 @@ static void test_defaults(void **state)
     assert_all(info->stored, info->lors == w.fixture.lors);
 }
 
-/* Every combination of the caller's and the backend's precision, stored and not. */
-static void check_conversion(const char *backend, lr_store store)
-{
-    w.params.backend = backend;
-    w.params.store = store;
-    lr_operator *op = keep(create());
-    const int64_t nv = lr_operator_get_info(op)->num_voxels, nl = lr_operator_get_info(op)->num_lors;
-    assert_int_equal(lr_operator_get_info(op)->stored, store == LR_STORE_YES);
-    double *image = kept_doubles(nv), *data = kept_doubles(nl);
-    float *image32 = kept_floats(nv), *data32 = kept_floats(nl);
-    for (int64_t v = 0; v < nv; v++) {
-        image32[v] = (float)(v % 5);
-        image[v] = image32[v];
-    }
-    assert_ok(array_forward(op, image32, data32), array_forward_f64(op, image, data));
-    for (int64_t l = 0; l < nl; l++) {
-        double expected = 0.0;
-        for (int64_t v = 0; v < nv; v++) expected += fake_element(l, v) * (double)(v % 5);
-        assert_close(data[l], expected, 2e-7); /* elements or results are floats */
-        assert_close(data32[l], expected, 2e-7);
-        data[l] = data32[l] = (float)(l % 3);
-    }
-    assert_ok(array_back(op, data32, image32), array_back_f64(op, data, image));
-    for (int64_t v = 0; v < nv; v++) {
-        double expected = 0.0;
-        for (int64_t l = 0; l < nl; l++) expected += fake_element(l, v) * (double)(l % 3);
-        assert_close(image[v], expected, 2e-7);
-        assert_close(image32[v], expected, 2e-7);
-    }
-}
-
 static void test_precisions_meet(void **state)
 {
-    for (int k = 0; k < 4; k++) check_conversion(k % 2 ? "fake64" : "fake", k < 2 ? LR_STORE_NO : LR_STORE_YES);
+    for (int k = 0; k < 4; k++) {
+        /* Every combination of the caller's and the backend's precision, stored and not. */
+        const lr_store store = k < 2 ? LR_STORE_NO : LR_STORE_YES;
+        w.params.backend = (k % 2 ? "fake64" : "fake");
+        w.params.store = store;
+        lr_operator *op = keep(create());
+        const int64_t nv = lr_operator_get_info(op)->num_voxels, nl = lr_operator_get_info(op)->num_lors;
+        assert_int_equal(lr_operator_get_info(op)->stored, store == LR_STORE_YES);
+        double *image = kept_doubles(nv), *data = kept_doubles(nl);
+        float *image32 = kept_floats(nv), *data32 = kept_floats(nl);
+        for (int64_t v = 0; v < nv; v++) {
+            image32[v] = (float)(v % 5);
+            image[v] = image32[v];
+        }
+        assert_ok(array_forward(op, image32, data32), array_forward_f64(op, image, data));
+        for (int64_t l = 0; l < nl; l++) {
+            double expected = 0.0;
+            for (int64_t v = 0; v < nv; v++) expected += fake_element(l, v) * (double)(v % 5);
+            assert_close(data[l], expected, 2e-7); /* elements or results are floats */
+            assert_close(data32[l], expected, 2e-7);
+            data[l] = data32[l] = (float)(l % 3);
+        }
+        assert_ok(array_back(op, data32, image32), array_back_f64(op, data, image));
+        for (int64_t v = 0; v < nv; v++) {
+            double expected = 0.0;
+            for (int64_t l = 0; l < nl; l++) expected += fake_element(l, v) * (double)(l % 3);
+            assert_close(image[v], expected, 2e-7);
+            assert_close(image32[v], expected, 2e-7);
+        }
+    }
 }
 
 static void test_values_that_are_not_finite(void **state)
@@ -303,10 +297,8 @@ static void test_one_warning_beyond_the_detectors(void **state)
     lr_operator_destroy(NULL);
 }
 
-test_main("operator_test_facade", CASE_AFTER(set_up, test_bad_parameters_are_refused),
-          CASE_AFTER(set_up, test_bad_attenuation_is_refused), CASE_AFTER(set_up, test_backend_names),
-          CASE_AFTER(set_up, test_defaults), CASE_AFTER(set_up, test_precisions_meet),
-          CASE_AFTER(set_up, test_values_that_are_not_finite), CASE_AFTER(set_up, test_memory_limit),
-          CASE_AFTER(set_up, test_a_matrix_larger_than_estimated), CASE_AFTER(set_up, test_cancelling),
-          CASE_AFTER(set_up, test_rows_and_pictures_are_checked),
-          CASE_AFTER(set_up, test_one_warning_beyond_the_detectors))
+test_main("operator_test_facade",
+          CASES_SET_UP(test_bad_parameters_are_refused, test_bad_attenuation_is_refused, test_backend_names,
+                       test_defaults, test_precisions_meet, test_values_that_are_not_finite, test_memory_limit,
+                       test_a_matrix_larger_than_estimated, test_cancelling, test_rows_and_pictures_are_checked,
+                       test_one_warning_beyond_the_detectors))

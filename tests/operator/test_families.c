@@ -34,27 +34,6 @@ static lr_place *keep_own(const lr_operator *op, lr_place_kind kind)
     return place != NULL && lr_place_get_info(place).kind == kind ? lr_place_keep(place) : NULL;
 }
 
-/* The place of a device is the operator's own if it has one, otherwise any. */
-static void check_places(const struct law_subject *subject)
-{
-    lr_place *own[2] = {keep_own(subject->op, LR_PLACE_GL), keep_own(subject->op, LR_PLACE_CUDA)}, *gl = own[0];
-    if (gl == NULL && caller != NULL)
-        gl = lr_place_open(&(lr_place_params){.kind = LR_PLACE_GL, .shared = &shared, .log = &test.log});
-    const struct law_place places[3] = {
-        {"the host", NULL, NULL},
-        {own[0] != NULL ? "the operator's OpenGL" : "OpenGL", gl, gl != NULL && gl->shares ? caller : NULL},
-        {own[1] != NULL ? "the operator's CUDA" : "CUDA", own[1] != NULL ? own[1] : cuda, NULL}};
-    for (int k = 0; k < 3; k++) {
-        if (k > 0 && places[k].place == NULL) {
-            print_message("skipped: %s: no place at %s\n", subject->name, places[k].name);
-            continue;
-        }
-        for (int precision = 0; precision < 2; precision++) laws_check(subject, &places[k], (lr_precision)precision);
-    }
-    lr_place_close(gl);
-    lr_place_close(own[1]);
-}
-
 /* --- listening to a call, and stopping it --- */
 
 struct listener {
@@ -210,7 +189,24 @@ static void check_operator(const char *name, lr_operator *op)
         /* Devices add floats in any order (2e-6); a stored matrix has floats (2e-7); the rest is double. */
         const bool is_stored = lr_operator_get_info(op)->stored;
         const struct law_subject subject = {name, op, !test_backend_is("cpu") ? 2e-6 : is_stored ? 2e-7 : 1e-12};
-        check_places(&subject);
+        /* The place of a device is the operator's own if it has one, otherwise any. */
+        lr_place *own[2] = {keep_own(subject.op, LR_PLACE_GL), keep_own(subject.op, LR_PLACE_CUDA)}, *gl = own[0];
+        if (gl == NULL && caller != NULL)
+            gl = lr_place_open(&(lr_place_params){.kind = LR_PLACE_GL, .shared = &shared, .log = &test.log});
+        const struct law_place places[3] = {
+            {"the host", NULL, NULL},
+            {own[0] != NULL ? "the operator's OpenGL" : "OpenGL", gl, gl != NULL && gl->shares ? caller : NULL},
+            {own[1] != NULL ? "the operator's CUDA" : "CUDA", own[1] != NULL ? own[1] : cuda, NULL}};
+        for (int k = 0; k < 3; k++) {
+            if (k > 0 && places[k].place == NULL) {
+                print_message("skipped: %s: no place at %s\n", subject.name, places[k].name);
+                continue;
+            }
+            for (int precision = 0; precision < 2; precision++)
+                laws_check(&subject, &places[k], (lr_precision)precision);
+        }
+        lr_place_close(gl);
+        lr_place_close(own[1]);
         check_listening(&subject);
         check_child(&subject);
         double fwhm_mm[3];
@@ -325,21 +321,20 @@ static void listmode(void **state)
 
 /* --- setup --- */
 
-/* True if a child process can open the backend's device, when the parent has not opened it. */
-static bool opens_in_child(void)
+int main(int argc, char **argv)
 {
+    const struct CMUnitTest tests[] = {CASES(correspondence, direct, listmode)};
+    test_backend = argc > 1 ? argv[1] : "cpu";
+    test_log_init(&test);
+    /* A child process must be able to open the device exactly if the parent can, before the parent has opened it. */
     int status = 0;
     const pid_t child = fork();
     if (child == 0) {
         alarm(60);
         _exit(gl_context_create(&(struct gl_context_params){0}) != NULL ? 0 : 1);
     }
-    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
-static void open_caller(void)
-{
-    const bool is_open_in_child = opens_in_child();
+    const bool is_open_in_child =
+        child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
     caller = gl_context_create(&(struct gl_context_params){.log = &test.log});
     if (is_open_in_child != (caller != NULL)) {
         print_message("OpenGL is %s in a child\n", is_open_in_child ? "only" : "not");
@@ -353,14 +348,6 @@ static void open_caller(void)
     fake_cuda.renders = 0;
 #endif
     cuda = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .log = &test.log});
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {CASE(correspondence), CASE(direct), CASE(listmode)};
-    test_backend = argc > 1 ? argv[1] : "cpu";
-    test_log_init(&test);
-    open_caller();
     const int failed = cmocka_run_group_tests_name(test_backend, tests, NULL, NULL);
     lr_place_close(cuda);
     if (caller != NULL) {

@@ -10,10 +10,7 @@ enum { NUM_EVENTS = 300 };
 
 static lr_grid small_grid(void)
 {
-    lr_grid grid = lr_grid_centred((const int[3]){9, 8, 7}, (const double[3]){2.1, 2.3, 2.5});
-    grid.origin_mm[0] += 0.4;
-    grid.origin_mm[1] -= 0.7;
-    return grid;
+    return shifted_grid((const int[3]){9, 8, 7}, (const double[3]){2.1, 2.3, 2.5}, (const double[3]){0.4, -0.7, 0});
 }
 
 /* Events, with crystal numbers of the whole scanner and of the part of the scanner. */
@@ -21,22 +18,6 @@ struct events {
     lr_event whole[NUM_EVENTS], part[NUM_EVENTS];
     int64_t count;
 };
-
-static void make_events(const lr_lors *part, const struct layered_rest *rest, struct events *events)
-{
-    uint64_t seed = test_seed();
-    events->count = 0;
-    while (events->count < NUM_EVENTS) {
-        const int64_t lor = (int64_t)(test_random(&seed) * (double)part->count);
-        lr_event event = {.weight = 1, .tof_mm = (float)(30 * test_random(&seed) - 15)};
-        if (lr_lors_in_coincidence(part, lor)) {
-            lr_lors_crystals(part, lor, event.crystals);
-            events->part[events->count] = event;
-            for (int k = 0; k < 2; k++) event.crystals[k] = rest->crystal_of[event.crystals[k]];
-            events->whole[events->count++] = event;
-        }
-    }
-}
 
 static void project(const lr_lors *lors, const lr_event *events, lr_listmode_kernel kernel, double *values,
                     double *image)
@@ -72,7 +53,18 @@ static void each_layer(lr_scanner *scanner,
         struct layered_rest rest = layered_alone(scanner, layer);
         lr_lors *part = keep(lr_lors_create(rest.scanner, NULL));
         static struct events events;
-        make_events(part, &rest, &events);
+        uint64_t seed = test_seed();
+        events.count = 0;
+        while (events.count < NUM_EVENTS) {
+            const int64_t lor = (int64_t)(test_random(&seed) * (double)part->count);
+            lr_event event = {.weight = 1, .tof_mm = (float)(30 * test_random(&seed) - 15)};
+            if (lr_lors_in_coincidence(part, lor)) {
+                lr_lors_crystals(part, lor, event.crystals);
+                events.part[events.count] = event;
+                for (int k = 0; k < 2; k++) event.crystals[k] = rest.crystal_of[event.crystals[k]];
+                events.whole[events.count++] = event;
+            }
+        }
         check(whole, part, &events);
     }
 }
@@ -154,16 +146,12 @@ static void photons(void **state)
     lr_scanner *scanner = layered_ring();
     lr_lors *lors = keep(lr_lors_create(scanner, NULL));
     const lr_grid grid = lr_grid_centred((const int[3]){2, 2, 2}, (const double[3]){4, 4, 4});
-    lr_image *activity = keep(lr_image_create(&grid, NULL));
-    double ones[8], *values = kept_doubles(lors->count), expected[3] = {0, 0, 0}, sum = 0;
-    for (int v = 0; v < 8; v++) {
-        ones[v] = 1;
-        activity->values[v] = 1;
-    }
+    lr_image *activity = kept_image(&grid, 1);
+    double *values = kept_doubles(lors->count), expected[3] = {0, 0, 0}, sum = 0;
     lr_operator *op = keep(lr_operator_create(
         &filled(lr_operator_params, .lors = lors, .grid = &grid, .backend = test_backend, .mode = LR_MODE_EXACT,
                 .samples = {3, 3, 3}, .layers_alone = true, .store = LR_STORE_NO)));
-    assert_ok(array_forward_f64(op, ones, values));
+    assert_ok(array_forward_f64(op, kept_equal_doubles(8, 1), values));
     for (int64_t lor = 0; lor < lors->count; lor++) {
         int32_t crystals[2];
         lr_lors_crystals(lors, lor, crystals);
@@ -181,4 +169,4 @@ static void photons(void **state)
     }
 }
 
-backend_main("cpu", CASE(list_mode), CASE(deposition), CASE(photons))
+backend_main("cpu", CASES(list_mode, deposition, photons))

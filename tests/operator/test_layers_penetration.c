@@ -214,5 +214,5 @@ static void defaults_are_told(void **state)
     assert_says(log->error, "as if it were alone");
 }
 
-backend_main("cpu", CASE(shares_of_one_line), CASE(layers_add_up_to_the_block), CASE(few_lines_give_the_sum),
-             CASE(projections_agree), CASE(defaults_are_told))
+backend_main("cpu", CASES(shares_of_one_line, layers_add_up_to_the_block, few_lines_give_the_sum, projections_agree,
+                          defaults_are_told))

@@ -82,37 +82,6 @@ static void compare(const double *a, const double *b, int64_t count)
             assert_close(a[k], b[k], 1e-13); /* sums of some hundred terms in another order */
 }
 
-static void check_projections(const struct plain *plain, const struct lr_matrix *matrix, uint64_t *state)
-{
-    const int64_t num_rows = plain->num_rows, num_lors = plain->num_lors;
-    double *x = kept_random_doubles(num_rows, 0.0, 1.0, state), *y = kept_random_doubles(num_lors, 0.0, 1.0, state);
-    double *y_plain = kept_doubles(num_lors), *x_plain = kept_doubles(num_rows), *y_kept = NULL, *x_kept = NULL;
-    for (int64_t row = 0; row < num_rows; row++) x[row] = x[row] < 0.1 ? 0.0 : x[row];
-    for (int64_t lor = 0; lor < num_lors; lor++) y[lor] = y[lor] < 0.1 ? 0.0 : y[lor];
-    for (int64_t row = 0; row < num_rows; row++) {
-        for (int64_t k = plain->begin[row]; k < plain->begin[row + 1]; k++) {
-            y_plain[plain->lor[k]] += (float)plain->value[k] * x[row];
-            x_plain[row] += (float)plain->value[k] * y[plain->lor[k]];
-        }
-    }
-    for (int threads = 1; threads <= 3; threads++) {
-        struct lr_matrix threaded = *matrix;
-        threaded.threads = threads;
-        double *y_now = kept_random_doubles(num_lors, 0.0, 1.0, state);
-        double *x_now = kept_random_doubles(num_rows, 0.0, 1.0, state);
-        assert_ok(lr_matrix_forward(&threaded, NULL, vector_of(x, num_rows), vector_of(y_now, num_lors)));
-        assert_ok(lr_matrix_back(&threaded, NULL, vector_of(y, num_lors), vector_of(x_now, num_rows)));
-        compare(y_now, y_plain, num_lors);
-        compare(x_now, x_plain, num_rows);
-        if (y_kept != NULL) { /* the bits do not depend on the threads */
-            assert_memory_equal(y_now, y_kept, (size_t)num_lors * sizeof(*y));
-            assert_memory_equal(x_now, x_kept, (size_t)num_rows * sizeof(*x));
-        }
-        y_kept = y_now;
-        x_kept = x_now;
-    }
-}
-
 static void assert_same_matrix(const struct lr_matrix *a, const struct lr_matrix *b)
 {
     assert_ints(a->num_rows, b->num_rows, a->num_elements, b->num_elements, a->memory_bytes, b->memory_bytes);
@@ -154,7 +123,33 @@ static void check_size(const int64_t size[2], int64_t mean)
         }
     }
     lr_owned_row_finish(&copy);
-    check_projections(&plain, &matrix, &state);
+    const int64_t num_rows = plain.num_rows, num_lors = plain.num_lors;
+    double *x = kept_random_doubles(num_rows, 0.0, 1.0, &state), *y = kept_random_doubles(num_lors, 0.0, 1.0, &state);
+    double *y_plain = kept_doubles(num_lors), *x_plain = kept_doubles(num_rows), *y_kept = NULL, *x_kept = NULL;
+    for (int64_t row = 0; row < num_rows; row++) x[row] = x[row] < 0.1 ? 0.0 : x[row];
+    for (int64_t lor = 0; lor < num_lors; lor++) y[lor] = y[lor] < 0.1 ? 0.0 : y[lor];
+    for (int64_t row = 0; row < num_rows; row++) {
+        for (int64_t k = plain.begin[row]; k < plain.begin[row + 1]; k++) {
+            y_plain[plain.lor[k]] += (float)plain.value[k] * x[row];
+            x_plain[row] += (float)plain.value[k] * y[plain.lor[k]];
+        }
+    }
+    for (int threads = 1; threads <= 3; threads++) {
+        struct lr_matrix threaded = matrix;
+        threaded.threads = threads;
+        double *y_now = kept_random_doubles(num_lors, 0.0, 1.0, &state);
+        double *x_now = kept_random_doubles(num_rows, 0.0, 1.0, &state);
+        assert_ok(lr_matrix_forward(&threaded, NULL, vector_of(x, num_rows), vector_of(y_now, num_lors)));
+        assert_ok(lr_matrix_back(&threaded, NULL, vector_of(y, num_lors), vector_of(x_now, num_rows)));
+        compare(y_now, y_plain, num_lors);
+        compare(x_now, x_plain, num_rows);
+        if (y_kept != NULL) { /* the bits do not depend on the threads */
+            assert_memory_equal(y_now, y_kept, (size_t)num_lors * sizeof(*y));
+            assert_memory_equal(x_now, x_kept, (size_t)num_rows * sizeof(*x));
+        }
+        y_kept = y_now;
+        x_kept = x_now;
+    }
     lr_matrix_finish(&matrix);
 }
 
@@ -214,4 +209,4 @@ static void test_long_row_and_tiny_values(void **state)
     lr_matrix_finish(&matrix);
 }
 
-test_main("operator_test_matrix", CASE(test_sizes), CASE(test_ranges_balance), CASE(test_long_row_and_tiny_values))
+test_main("operator_test_matrix", CASES(test_sizes, test_ranges_balance, test_long_row_and_tiny_values))

@@ -67,37 +67,33 @@ static int number_from(const char *variable, int usual)
     return text != NULL ? atoi(text) : usual;
 }
 
-/* Modules keep their outlines, but have fewer crystals. */
-static lr_scanner *coarse_scanner(const char *name, int most)
-{
-    const lr_scanner *fine = keep(lr_scanner_read(name, NULL));
-    lr_module *modules = kept(fine->num_modules, sizeof(*modules));
-    for (int m = 0; m < fine->num_modules; m++) {
-        const lr_module *from = &fine->modules[m];
-        modules[m] = *from;
-        for (int axis = 0; axis < 2; axis++) {
-            const int count = from->crystals[axis], fewer = most > 0 && most < count ? most : count;
-            modules[m].crystals[axis] = fewer;
-            modules[m].pitch_mm[axis] *= (double)count / fewer;
-            modules[m].face_mm[axis] *= (double)count / fewer;
-        }
-        modules[m].first_crystal_ring = from->first_crystal_ring * modules[m].crystals[1] / from->crystals[1];
-    }
-    lr_scanner_params params = filled(lr_scanner_params, .name = name, .modules = modules,
-                                      .num_modules = fine->num_modules, .num_positions = fine->num_positions,
-                                      .coincidence = fine->coincidence, .detection_depth_mm = fine->detection_depth_mm);
-    params.coincidence.max_ring_difference =
-        fine->coincidence.max_ring_difference * modules[0].crystals[1] / fine->modules[0].crystals[1];
-    return keep(lr_scanner_create(&params));
-}
-
 /* Makes few enough LORs for a processor, unless the environment asks for more. */
 static void make_scanner(struct made *made)
 {
     const int asked = number_from("LORASTER_TEST_CRYSTALS", -1);
     int most = asked >= 0 ? asked : 3;
     do {
-        made->scanner = coarse_scanner(made->name, most);
+        /* Modules keep their outlines, but have fewer crystals. */
+        const lr_scanner *fine = keep(lr_scanner_read(made->name, NULL));
+        lr_module *modules = kept(fine->num_modules, sizeof(*modules));
+        for (int m = 0; m < fine->num_modules; m++) {
+            const lr_module *from = &fine->modules[m];
+            modules[m] = *from;
+            for (int axis = 0; axis < 2; axis++) {
+                const int count = from->crystals[axis], fewer = most > 0 && most < count ? most : count;
+                modules[m].crystals[axis] = fewer;
+                modules[m].pitch_mm[axis] *= (double)count / fewer;
+                modules[m].face_mm[axis] *= (double)count / fewer;
+            }
+            modules[m].first_crystal_ring = from->first_crystal_ring * modules[m].crystals[1] / from->crystals[1];
+        }
+        lr_scanner_params params =
+            filled(lr_scanner_params, .name = made->name, .modules = modules, .num_modules = fine->num_modules,
+                   .num_positions = fine->num_positions, .coincidence = fine->coincidence,
+                   .detection_depth_mm = fine->detection_depth_mm);
+        params.coincidence.max_ring_difference =
+            fine->coincidence.max_ring_difference * modules[0].crystals[1] / fine->modules[0].crystals[1];
+        made->scanner = keep(lr_scanner_create(&params));
         made->lors = keep(lr_lors_create(made->scanner, NULL));
     } while (asked < 0 && most-- > 1 && made->lors->count > (test_is_full() ? MOST_LORS : FEW_LORS));
 }
@@ -223,28 +219,6 @@ static int divide(struct made *made, int split)
     return parts;
 }
 
-static void check_split(struct made *made, int split)
-{
-    const int64_t count = made->lors->count;
-    const size_t largest = split == SPLIT_LORS ? sizeof(int64_t) : sizeof(int32_t);
-    struct sums sums =
-        filled(struct sums, .back = kept_floats(made->num_voxels), .sensed = kept_floats(made->num_voxels),
-               .values = kept_floats(count), .wanted = kept_floats(count), .image = kept_floats(made->num_voxels),
-               .list = kept(count, largest));
-    const int parts = divide(made, split);
-    for (int part = 0; part < parts; part++) {
-        const bool by_angles = split == SPLIT_ANGLES;
-        lr_selection selection = take_part(made, split == SPLIT_LORS, by_angles ? 0 : part, sums.list);
-        selection.interleave = by_angles ? parts : 0;
-        selection.interleave_turn = by_angles ? part : 0;
-        check_part(made, &selection, &sums);
-    }
-    made->what = "back";
-    assert_same(made, sums.back, made->back, made->num_voxels);
-    made->what = "sensitivity";
-    assert_same(made, sums.sensed, made->sensed, made->num_voxels);
-}
-
 /* --- the whole --- */
 
 /* NULL if the operator cannot be made; the log has the reason. */
@@ -302,30 +276,29 @@ static void check_parts(struct made *made)
         /* Without LORASTER_FULL each way to divide LORs meets every second preset in either mode. */
         if (!test_is_full() && (split + made->number) % 2 != 0) continue;
         const int mark = num_kept();
-        check_split(made, split);
+        const int64_t count = made->lors->count;
+        const size_t largest = split == SPLIT_LORS ? sizeof(int64_t) : sizeof(int32_t);
+        struct sums sums =
+            filled(struct sums, .back = kept_floats(made->num_voxels), .sensed = kept_floats(made->num_voxels),
+                   .values = kept_floats(count), .wanted = kept_floats(count), .image = kept_floats(made->num_voxels),
+                   .list = kept(count, largest));
+        const int parts = divide(made, split);
+        for (int part = 0; part < parts; part++) {
+            const bool by_angles = split == SPLIT_ANGLES;
+            lr_selection selection = take_part(made, split == SPLIT_LORS, by_angles ? 0 : part, sums.list);
+            selection.interleave = by_angles ? parts : 0;
+            selection.interleave_turn = by_angles ? part : 0;
+            check_part(made, &selection, &sums);
+        }
+        made->what = "back";
+        assert_same(made, sums.back, made->back, made->num_voxels);
+        made->what = "sensitivity";
+        assert_same(made, sums.sensed, made->sensed, made->num_voxels);
         destroy_kept_since(mark);
     }
 }
 
 /* --- windows --- */
-
-static void check_windows(struct made *made)
-{
-    static const char *const batches[] = {"large", "small", "own"};
-    const int count = test_backend_is("cpu") ? 1 : test_is_full() ? 3 : 2;
-    int64_t largest = 0;
-    for (int64_t k = 0; k < made->lors->num_pairs; k++)
-        largest = (int64_t)fmax((double)largest, (double)(made->lors->offsets[k + 1] - made->lors->offsets[k]));
-    for (int k = 0; k < count; k++) {
-        const int mark = num_kept();
-        made->batches = batches[k];
-        /* Device memory for about a fifth of the LORs, but at least for any pair of stacks of modules. */
-        const int64_t room = made->lors->count / 5 > 4 * largest ? made->lors->count / 5 : 4 * largest;
-        made->memory = k == 1 ? (int64_t)sizeof(float) * room : 0;
-        check_parts(made);
-        destroy_kept_since(mark);
-    }
-}
 
 /* True for the presets to be tested, usually those with few and with many modules, with gaps, and with modules that are
  * mirror images of each other inside and outside the stacks of a subset. */
@@ -349,7 +322,20 @@ static void parts_add_up_on_every_preset(void **state)
             made.grid = make_grid(made.scanner, grid);
             made.mode = n % 2 == 0 ? LR_MODE_SAMPLED : LR_MODE_EXACT;
             made.number = checked + n % 2;
-            check_windows(&made);
+            static const char *const batches[] = {"large", "small", "own"};
+            const int count = test_backend_is("cpu") ? 1 : test_is_full() ? 3 : 2;
+            int64_t largest = 0;
+            for (int64_t k = 0; k < made.lors->num_pairs; k++)
+                largest = (int64_t)fmax((double)largest, (double)(made.lors->offsets[k + 1] - made.lors->offsets[k]));
+            for (int k = 0; k < count; k++) {
+                const int mark = num_kept();
+                made.batches = batches[k];
+                /* Device memory for about a fifth of the LORs, but at least for any pair of stacks of modules. */
+                const int64_t room = made.lors->count / 5 > 4 * largest ? made.lors->count / 5 : 4 * largest;
+                made.memory = k == 1 ? (int64_t)sizeof(float) * room : 0;
+                check_parts(&made);
+                destroy_kept_since(mark);
+            }
         }
         print_message("%s: %lld LORs\n", *name, (long long)made.lors->count);
         destroy_kept(NULL);

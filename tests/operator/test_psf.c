@@ -23,16 +23,12 @@ static void bench_fill(const lr_grid *grid, lr_operator *op, lr_operator *plain)
 {
     uint64_t random = 7;
     const lr_operator_info *info = lr_operator_get_info(keep(op));
-    bench.grid = *grid;
-    bench.op = op;
-    bench.plain = keep(plain);
-    bench.num_voxels = info->num_voxels;
-    bench.num_values = info->num_lors;
-    bench.image = kept_random_floats(bench.num_voxels, 0.0, 1.0, &random);
-    bench.blurred = kept_floats(bench.num_voxels);
-    bench.out = kept_floats(bench.num_voxels);
-    bench.data = kept_floats(bench.num_values);
-    bench.other = kept_random_floats(bench.num_values, 0.0, 1.0, &random);
+    const int64_t num_voxels = info->num_voxels, num_values = info->num_lors;
+    bench = filled(struct bench, .grid = *grid, .log = bench.log, .op = op, .plain = keep(plain),
+                   .num_voxels = num_voxels, .num_values = num_values, .blurred = kept_floats(num_voxels),
+                   .out = kept_floats(num_voxels), .data = kept_floats(num_values));
+    bench.image = kept_random_floats(num_voxels, 0.0, 1.0, &random);
+    bench.other = kept_random_floats(num_values, 0.0, 1.0, &random);
     assert_ok(lr_operator_set_psf(bench.op, fwhm_mm));
 }
 
@@ -83,12 +79,7 @@ static void blur(const float *from, float *to)
 }
 
 /* The sum of the tests extends further than the library's, which leaves out 6e-5 of the Gaussian along each axis. */
-static void check_near(const float *found, const float *expected, int64_t count)
-{
-    const double allowed = 3e-4 * largest_number(expected, count);
-    assert_true(allowed > 0.0);
-    for (int64_t k = 0; k < count; k++) assert_true(fabs((double)found[k] - (double)expected[k]) <= allowed);
-}
+static const double same_blur = 3e-4;
 
 /* --- laws --- */
 
@@ -98,7 +89,7 @@ static void check_laws(void)
     /* Forward: the plain operator applied to the blurred image. */
     blur(bench.image, bench.blurred);
     assert_ok(array_forward(bench.op, bench.image, bench.data), array_forward(bench.plain, bench.blurred, data));
-    check_near(bench.data, data, bench.num_values);
+    assert_all_near("blurred forward", bench.data, data, bench.num_values, same_blur);
     /* Back: the transpose of forward. */
     assert_ok(array_back(bench.op, bench.other, bench.out));
     const double one = dot_product(bench.data, bench.other, bench.num_values);
@@ -109,7 +100,7 @@ static void check_laws(void)
     blur(sensitivity, bench.blurred);
     for (int k = 0; k < 2; k++) {
         assert_ok(array_sensitivity(bench.op, bench.out));
-        check_near(bench.out, bench.blurred, bench.num_voxels);
+        assert_all_near("blurred sensitivity", bench.out, bench.blurred, bench.num_voxels, same_blur);
     }
 }
 
@@ -165,14 +156,13 @@ static void test_none_changes_nothing(void **state)
 static void test_a_constant_stays(void **state)
 {
     enum { COUNT = 40 * 40 * 40 };
-    static float ones[COUNT];
     const lr_grid grid = lr_grid_centred((const int[3]){40, 40, 40}, (const double[3]){2, 2, 2});
     static const lr_view view = {30, 0};
     lr_operator *op = keep(lr_direct_create(
         &filled(lr_direct_params, .grid = &grid, .views = &view, .num_views = 1,
                 .kernel = {.resolution = {.tof_ps = 20, .radial_mm = 2, .axial_mm = 2}}, .backend = "cpu")));
     float *found[2] = {kept_floats(COUNT), kept_floats(COUNT)};
-    for (int k = 0; k < COUNT; k++) ones[k] = 1.0f;
+    const float *ones = kept_equal_floats(COUNT, 1.0f);
     assert_ok(array_forward(op, ones, found[0]), lr_operator_set_psf(op, (const double[3]){4, 5, 6}));
     assert_ok(array_forward(op, ones, found[1]));
     const int middle = 20 + 40 * (20 + 40 * 20);
@@ -191,5 +181,5 @@ static void test_what_is_refused(void **state)
     assert_fails(lr_operator_set_psf(bench.op, (const double[3]){1, 1, 1e4}), LR_USAGE, bench.log, "is it in mm?");
 }
 
-backend_main("cpu", CASE(test_correspondence), CASE(test_none_changes_nothing), CASE(test_what_is_refused),
-             CASE(test_listmode), CASE(test_direct), CASE(test_a_constant_stays))
+backend_main("cpu", CASES(test_correspondence, test_none_changes_nothing, test_what_is_refused, test_listmode,
+                          test_direct, test_a_constant_stays))

@@ -175,5 +175,5 @@ static void test_sampled_rows(void **state)
     check_fixture(FIXTURE_TILTED, (const int[3]){2, 2, 1});
 }
 
-usable_main(fixture_backend_is_usable("compute"), CASE(test_point_rows), CASE(test_sampled_rows), CASE(test_long_lists),
-            CASE(test_long_rows))
+usable_main(fixture_backend_is_usable("compute"),
+            CASES(test_point_rows, test_sampled_rows, test_long_lists, test_long_rows))

@@ -105,43 +105,6 @@ static void make_lists(struct lists *lists, uint64_t *state)
     }
 }
 
-/* Checks the counts of the rows that were found last. */
-static void assert_counts(const lr_row_choice *choice)
-{
-    int64_t counts[64];
-    assert_ok(lr_operator_count_rows(bench.op, choice, counts));
-    for (int64_t k = 0; k < choice->num_voxels; k++) {
-        const double *row = bench.found + choice->voxels[k] * bench.num_lors;
-        for (int64_t lor = 0; lor < bench.num_lors; lor++) counts[k] -= row[lor] > 0.0;
-        assert_int_equal(counts[k], 0);
-    }
-}
-
-static void check_choices(const struct lists *lists)
-{
-    const lr_selection parts[4] = {{0},
-                                   {.pairs = lists->pairs, .num_pairs = lists->num_pairs},
-                                   {.lors = lists->lors, .num_lors = lists->num_lors},
-                                   {.pairs = lists->pairs, .num_pairs = 0}};
-    for (int k = 0; k < 4; k++) {
-        lr_row_choice choice = {.end = bench.num_voxels, .part = &parts[k]};
-        lr_row_sink sink = sink_of(false);
-        assert_ok(lr_operator_rows_part(bench.op, &choice, &sink));
-        assert_int_equal(bench.num_rows, bench.num_voxels);
-        assert_found(&parts[k], NULL, 0.0);
-        choice = (lr_row_choice){.voxels = lists->voxels, .num_voxels = lists->num_voxels, .part = &parts[k]};
-        sink = sink_of(false);
-        assert_ok(lr_operator_rows_part(bench.op, &choice, &sink));
-        assert_int_equal(bench.num_rows, lists->num_voxels);
-        assert_found(&parts[k], lists->wanted, 0.0);
-        assert_counts(&choice);
-        sink = sink_of(true);
-        assert_ok(lr_operator_lor_rows(bench.op, &parts[k], &sink));
-        assert_int_equal(bench.num_rows, lr_selection_count(bench.fixture.lors, &parts[k]));
-        assert_found(&parts[k], NULL, 0x1p-24); /* a rounding to float */
-    }
-}
-
 static void for_all(const lr_operator_params *more)
 {
     uint64_t state = test_seed();
@@ -150,7 +113,34 @@ static void for_all(const lr_operator_params *more)
         struct lists *lists = kept(1, sizeof(*lists));
         bench_init(fixtures[n], more);
         make_lists(lists, &state);
-        check_choices(lists);
+        const lr_selection parts[4] = {{0},
+                                       {.pairs = lists->pairs, .num_pairs = lists->num_pairs},
+                                       {.lors = lists->lors, .num_lors = lists->num_lors},
+                                       {.pairs = lists->pairs, .num_pairs = 0}};
+        for (int k = 0; k < 4; k++) {
+            lr_row_choice choice = {.end = bench.num_voxels, .part = &parts[k]};
+            lr_row_sink sink = sink_of(false);
+            assert_ok(lr_operator_rows_part(bench.op, &choice, &sink));
+            assert_int_equal(bench.num_rows, bench.num_voxels);
+            assert_found(&parts[k], NULL, 0.0);
+            choice = (lr_row_choice){.voxels = lists->voxels, .num_voxels = lists->num_voxels, .part = &parts[k]};
+            sink = sink_of(false);
+            assert_ok(lr_operator_rows_part(bench.op, &choice, &sink));
+            assert_int_equal(bench.num_rows, lists->num_voxels);
+            assert_found(&parts[k], lists->wanted, 0.0);
+            /* Checks the counts of the rows that were found last. */
+            int64_t counts[64];
+            assert_ok(lr_operator_count_rows(bench.op, &choice, counts));
+            for (int64_t i = 0; i < choice.num_voxels; i++) {
+                const double *row = bench.found + choice.voxels[i] * bench.num_lors;
+                for (int64_t lor = 0; lor < bench.num_lors; lor++) counts[i] -= row[lor] > 0.0;
+                assert_int_equal(counts[i], 0);
+            }
+            sink = sink_of(true);
+            assert_ok(lr_operator_lor_rows(bench.op, &parts[k], &sink));
+            assert_int_equal(bench.num_rows, lr_selection_count(bench.fixture.lors, &parts[k]));
+            assert_found(&parts[k], NULL, 0x1p-24); /* a rounding to float */
+        }
         destroy_kept(NULL);
     }
 }

@@ -77,28 +77,12 @@ static double bound_of(const lr_lors *lors, const lr_image *mu, int64_t l)
     return sqrt(length2) * (high - low) + ends.length_slack * high;
 }
 
-static lr_image *make_map(bool is_smooth)
-{
-    const lr_grid grid = lr_grid_centred((const int[3]){28, 26, 20}, (const double[3]){1, 1, 1});
-    lr_image *mu = keep(lr_image_create(&grid, NULL));
-    for (int64_t v = 0; v < lr_grid_num_voxels(&grid); v++) {
-        double p[3];
-        lr_grid_voxel_centre(&grid, v, p);
-        const double r2 = p[0] * p[0] + p[1] * p[1] + 2 * p[2] * p[2];
-        const bool in_box = fabs(p[0]) < 8 && fabs(p[1] - 1) < 6 && fabs(p[2]) < 7;
-        mu->values[v] = is_smooth ? (float)(0.02 * exp(-r2 / 50)) : in_box ? 0.02f : 0.0f;
-    }
-    return mu;
-}
-
 /* Forward projection of a uniform activity. */
 static float *project(const struct fixture *fixture, const lr_operator_params *params)
 {
     lr_operator *op = keep(lr_operator_create(params));
-    const int64_t num_voxels = lr_grid_num_voxels(&fixture->grid);
-    float *image = kept_floats(num_voxels), *data = kept_floats(fixture->lors->count);
-    for (int64_t v = 0; v < num_voxels; v++) image[v] = 1.0f;
-    assert_ok(array_forward(op, image, data));
+    float *data = kept_floats(fixture->lors->count);
+    assert_ok(array_forward(op, kept_equal_floats(lr_grid_num_voxels(&fixture->grid), 1.0f), data));
     return data;
 }
 
@@ -110,45 +94,50 @@ struct findings {
     int count;
 };
 
-static void compare(const struct fixture *fixture, const lr_image *mu, lr_mode mode, struct findings *found)
-{
-    lr_attenuation *attenuation =
-        keep(lr_attenuation_create(&(lr_attenuation_params){.lors = fixture->lors, .mu = mu}));
-    const lr_lor_source factors = lr_attenuation_source(attenuation);
-    lr_operator_params params = fixture_params(fixture, "cpu", NULL);
-    params.mode = mode;
-    params.rays = 3;
-    lr_operator_params marching = params;
-    params.factors = &factors;
-    marching.mu = mu;
-    marching.mu_steps = MU_STEPS;
-    float *by_factor = project(fixture, &params), *by_line = project(fixture, &marching);
-    for (int64_t l = 0; l < fixture->lors->count; l++) {
-        assert_true((by_factor[l] > 0.0f) == (by_line[l] > 0.0f));
-        if (by_factor[l] == 0.0f) continue;
-        const double ratio = fabs(log((double)by_line[l] / by_factor[l])), bound = bound_of(fixture->lors, mu, l);
-        if (!(ratio <= bound + 1e-6)) /* 1e-6: rounding of floats */
-            fail_msg("%s, LOR %lld: ln of the ratio %.4g, bound %.4g", fixture->name, (long long)l, ratio, bound);
-        found->worst = fmax(found->worst, ratio);
-        found->of_bound = fmax(found->of_bound, bound > 0.0 ? ratio / bound : 0.0);
-        found->difference2 += pow((double)by_line[l] - by_factor[l], 2.0);
-        found->size2 += pow(by_line[l], 2.0);
-        found->bounds += bound;
-        found->difference += ratio;
-        found->count++;
-    }
-}
-
 /* The bound must not be too loose: for each kind of map some LOR reaches a twentieth of its bound, and the mean
  * bound is below the total attenuation, about 15 mm of 0.02 per mm. */
 static void check(bool is_smooth)
 {
-    lr_image *mu = make_map(is_smooth);
+    const lr_grid grid = lr_grid_centred((const int[3]){28, 26, 20}, (const double[3]){1, 1, 1});
+    lr_image *mu = keep(lr_image_create(&grid, NULL));
+    for (int64_t v = 0; v < lr_grid_num_voxels(&grid); v++) {
+        double p[3];
+        lr_grid_voxel_centre(&grid, v, p);
+        const double r2 = p[0] * p[0] + p[1] * p[1] + 2 * p[2] * p[2];
+        const bool in_box = fabs(p[0]) < 8 && fabs(p[1] - 1) < 6 && fabs(p[2]) < 7;
+        mu->values[v] = is_smooth ? (float)(0.02 * exp(-r2 / 50)) : in_box ? 0.02f : 0.0f;
+    }
     for (int mode = LR_MODE_SAMPLED; mode <= LR_MODE_EXACT; mode++) {
         struct findings found = {0};
         for (int kind = FIXTURE_OPPOSED; kind < FIXTURE_COUNT; kind++) {
             const struct fixture fixture = kept_fixture((enum fixture_kind)kind);
-            compare(&fixture, mu, (lr_mode)mode, &found);
+            lr_attenuation *attenuation =
+                keep(lr_attenuation_create(&(lr_attenuation_params){.lors = fixture.lors, .mu = mu}));
+            const lr_lor_source factors = lr_attenuation_source(attenuation);
+            lr_operator_params params = fixture_params(&fixture, "cpu", NULL);
+            params.mode = (lr_mode)mode;
+            params.rays = 3;
+            lr_operator_params marching = params;
+            params.factors = &factors;
+            marching.mu = mu;
+            marching.mu_steps = MU_STEPS;
+            float *by_factor = project(&fixture, &params), *by_line = project(&fixture, &marching);
+            for (int64_t l = 0; l < fixture.lors->count; l++) {
+                assert_true((by_factor[l] > 0.0f) == (by_line[l] > 0.0f));
+                if (by_factor[l] == 0.0f) continue;
+                const double ratio = fabs(log((double)by_line[l] / by_factor[l])),
+                             bound = bound_of(fixture.lors, mu, l);
+                if (!(ratio <= bound + 1e-6)) /* 1e-6: rounding of floats */
+                    fail_msg("%s, LOR %lld: ln of the ratio %.4g, bound %.4g", fixture.name, (long long)l, ratio,
+                             bound);
+                found.worst = fmax(found.worst, ratio);
+                found.of_bound = fmax(found.of_bound, bound > 0.0 ? ratio / bound : 0.0);
+                found.difference2 += pow((double)by_line[l] - by_factor[l], 2.0);
+                found.size2 += pow(by_line[l], 2.0);
+                found.bounds += bound;
+                found.difference += ratio;
+                found.count++;
+            }
         }
         print_message("%s map, %s mode, %d LORs: ln of ratio %.4f in the mean and %.4f at most, bound %.4f in the "
                       "mean, %.2f of a bound reached; relative L2 %.2g\n",

@@ -39,17 +39,6 @@ static void make_ring(struct made *made, const int size[2], double radius_mm, do
     }
 }
 
-static void make_panels(struct made *made)
-{
-    made->num_modules = 2;
-    made->disc_mm = 21.0;
-    for (int m = 0; m < 2; m++) { /* u of the second module has the opposite direction around the axis */
-        made->modules[m] =
-            filled(lr_module, .centre_mm = {0.0, m ? -60.0 : 60.0, 0.0}, .u = {1.0, 0.0, 0.0}, .v = {0.0, 0.0, 1.0},
-                   .crystals = {30, 2}, .pitch_mm = {4.0, 8.0}, .face_mm = {4.0, 8.0}, .depth_mm = 10.0);
-    }
-}
-
 static double voxel_radius(int v)
 {
     return VOXEL_MM * hypot(v % SIDE - SIDE / 2, v / SIDE - SIDE / 2);
@@ -133,7 +122,13 @@ static void test_a_disc_is_flat(void **state)
         check(&made);
     }
     made.name = "two panels";
-    make_panels(&made);
+    made.num_modules = 2;
+    made.disc_mm = 21.0;
+    for (int m = 0; m < 2; m++) { /* u of the second module has the opposite direction around the axis */
+        made.modules[m] =
+            filled(lr_module, .centre_mm = {0.0, m ? -60.0 : 60.0, 0.0}, .u = {1.0, 0.0, 0.0}, .v = {0.0, 0.0, 1.0},
+                   .crystals = {30, 2}, .pitch_mm = {4.0, 8.0}, .face_mm = {4.0, 8.0}, .depth_mm = 10.0);
+    }
     check(&made);
 }
 

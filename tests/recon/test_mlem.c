@@ -235,8 +235,7 @@ static void test_bad_input(void **state)
     lr_mlem_params params = mlem_params(-1);
     expect(&params, LR_USAGE, "-1 iterations");
     params = mlem_params(1);
-    params.op = NULL;
-    expect(&params, LR_USAGE, "needs an operator");
+    spoilt(params.op = NULL, expect(&params, LR_USAGE, "needs an operator"));
 
     const int64_t lor = s.fixture.lors->offsets[1] + 3 * 20 + 7;
     const lr_lor spelled = lr_lors_describe(s.fixture.lors, lor);
@@ -245,43 +244,34 @@ static void test_bad_input(void **state)
              spelled.module_j);
     params = mlem_params(1);
     const float kept = s.data->values[lor];
-    s.data->values[lor] = -1.0f;
-    expect(&params, LR_BAD_INPUT, words);
-    s.data->values[lor] = INFINITY;
-    expect(&params, LR_BAD_INPUT, "the data of LOR");
+    spoilt(s.data->values[lor] = -1.0f, expect(&params, LR_BAD_INPUT, words));
+    spoilt(s.data->values[lor] = INFINITY, expect(&params, LR_BAD_INPUT, "the data of LOR"));
     s.data->values[lor] = kept;
 
     int64_t index[3] = {4, 9, 9};
     float values[3] = {1, 1, NAN};
     const lr_vector list = lr_vector_of_floats(values, 3);
     params.data = &list;
-    params.data_lors = index;
-    expect(&params, LR_BAD_INPUT, "entry 2 of the data names LOR 9 after LOR 9");
-    index[2] = s.data->count;
-    expect(&params, LR_BAD_INPUT, "LORs are numbered 0 to");
-    index[2] = 10;
-    expect(&params, LR_BAD_INPUT, "the data of LOR 10");
+    spoilt(params.data_lors = index, expect(&params, LR_BAD_INPUT, "entry 2 of the data names LOR 9 after LOR 9"));
+    spoilt(index[2] = s.data->count, expect(&params, LR_BAD_INPUT, "LORs are numbered 0 to"));
+    spoilt(index[2] = 10, expect(&params, LR_BAD_INPUT, "the data of LOR 10"));
     values[2] = 1.0f;
-    params.additive = &list;
-    expect(&params, LR_USAGE, "give its sum over all LORs");
+    spoilt(params.additive = &list, expect(&params, LR_USAGE, "give its sum over all LORs"));
     params = mlem_params(1);
-    params.additive = &list;
-    expect(&params, LR_USAGE, "the additive term has 3 values, the operator");
+    spoilt(params.additive = &list, expect(&params, LR_USAGE, "the additive term has 3 values, the operator"));
 
     float initial[NUM_VOXELS] = {0};
     params = mlem_params(1);
     const lr_vector start = lr_vector_of_floats(initial, NUM_VOXELS), few = lr_vector_part(&start, 1, 7);
     params.initial = &few;
     expect(&params, LR_USAGE, "the initial image has 7 voxels where the operator has 405");
-    params.initial = &start;
-    expect(&params, LR_BAD_INPUT, "initial image is 0 wherever");
-    initial[44] = -1.0f;
-    expect(&params, LR_BAD_INPUT, "voxel 44 of the initial image is -1");
+    spoilt(params.initial = &start, expect(&params, LR_BAD_INPUT, "initial image is 0 wherever"));
+    spoilt(initial[44] = -1.0f, expect(&params, LR_BAD_INPUT, "voxel 44 of the initial image is -1"));
 }
 
 #define STORED(test) CASE_AFTER(set_up_stored, test)
-backend_main("cpu", STORED(test_noise_free_data_leads_to_the_phantom), STORED(test_noisy_data_keeps_the_laws),
-             STORED(test_sparse_data_is_dense_data), STORED(test_additive_term_is_taken_out),
-             STORED(test_start_beside_an_additive_term_has_the_size_of_the_counts),
-             STORED(test_additive_term_above_the_counts_is_warned_of), STORED(test_stopping_leaves_the_last_iteration),
-             STORED(test_going_on_from_an_image), STORED(test_unseen_voxels_stay_zero), STORED(test_bad_input))
+backend_main("cpu", EACH(STORED, test_noise_free_data_leads_to_the_phantom, test_noisy_data_keeps_the_laws,
+                         test_sparse_data_is_dense_data, test_additive_term_is_taken_out,
+                         test_start_beside_an_additive_term_has_the_size_of_the_counts,
+                         test_additive_term_above_the_counts_is_warned_of, test_stopping_leaves_the_last_iteration,
+                         test_going_on_from_an_image, test_unseen_voxels_stay_zero, test_bad_input))

@@ -385,31 +385,24 @@ static void test_bad_input(void **state)
     make_sparse();
     lr_osem_params params = osem_params(1, -1, false);
     expect(&params, LR_USAGE, "-1 subsets");
-    params.subsets = 1 << 20;
-    expect(&params, LR_USAGE, "some would have no LOR");
-    params = osem_params(-2, SUBSETS, false);
-    expect(&params, LR_USAGE, "-2 iterations");
+    spoilt(params.subsets = 1 << 20, expect(&params, LR_USAGE, "some would have no LOR"));
+    spoilt(params = osem_params(-2, SUBSETS, false), expect(&params, LR_USAGE, "-2 iterations"));
     params = osem_params(1, SUBSETS, false);
     params.additive = &s.counts;
-    params.additive_source.get = negative;
-    expect(&params, LR_USAGE, "give one of the two");
-    params.additive = NULL;
-    expect(&params, LR_BAD_INPUT, "the additive term of LOR");
+    spoilt(params.additive_source.get = negative, expect(&params, LR_USAGE, "give one of the two"));
+    spoilt(params.additive = NULL, expect(&params, LR_BAD_INPUT, "the additive term of LOR"));
     give_data(&params, true);
     expect(&params, LR_BAD_INPUT, "is -1: values must be finite");
-    params.additive_sum = NAN;
-    expect(&params, LR_USAGE, "the sum of the additive source");
+    spoilt(params.additive_sum = NAN, expect(&params, LR_USAGE, "the sum of the additive source"));
     int64_t index = 3;
     float value = 2.0f;
     for (int64_t l = 0; l < s.data->count; l++) /* a LOR that no activity reaches */
         index = s.data->values[l] == 0.0f ? l : index;
     params = osem_params(1, SUBSETS, false);
     params.data = vector_of(&value, 1);
-    params.data_lors = &index;
-    expect(&params, LR_BAD_INPUT, "none of the 2 counts");
+    spoilt(params.data_lors = &index, expect(&params, LR_BAD_INPUT, "none of the 2 counts"));
     for (int64_t l = 0; l < s.data->count; l++) s.data->values[l] = l == index ? 5.0f : 0.0f;
-    params = osem_params(2, 1, false);
-    expect(&params, LR_BAD_INPUT, "none of the 5 counts");
+    spoilt(params = osem_params(2, 1, false), expect(&params, LR_BAD_INPUT, "none of the 5 counts"));
 }
 
 /* --- threads --- */
@@ -435,8 +428,8 @@ static void test_threads_are_the_operators(void **state)
 
 #define STORED(test) CASE_AFTER(set_up_stored, test)
 backend_main("cpu", STORED(test_one_subset_is_mlem), STORED(test_each_visit_spreads_its_counts),
-             CASE_AFTER(set_up_anew, test_each_visit_spreads_its_counts), STORED(test_iterations_keep_the_sum_rule),
-             STORED(test_subsets_are_faster), STORED(test_subsets_may_be_given), STORED(test_sparse_is_dense),
-             STORED(test_additive_source_is_additive_data), STORED(test_additive_term_reaches_counts),
-             STORED(test_empty_subset_is_passed_over), STORED(test_a_device_passes_over_what_the_host_does),
-             STORED(test_no_counts_give_no_image), STORED(test_bad_input), STORED(test_threads_are_the_operators))
+             CASE_AFTER(set_up_anew, test_each_visit_spreads_its_counts),
+             EACH(STORED, test_iterations_keep_the_sum_rule, test_subsets_are_faster, test_subsets_may_be_given,
+                  test_sparse_is_dense, test_additive_source_is_additive_data, test_additive_term_reaches_counts,
+                  test_empty_subset_is_passed_over, test_a_device_passes_over_what_the_host_does,
+                  test_no_counts_give_no_image, test_bad_input, test_threads_are_the_operators))

@@ -34,51 +34,6 @@ static double find_sensitivity(const struct plain *plain, int block, int v)
     return sum;
 }
 
-/* x_j (1 + lambda sum_i a_ij (y_i / e_i - 1)) over the LORs i of a block. lambda is `relaxation` divided by the
- * largest sum_i a_ij of all voxels, or by the voxel's own sum over all blocks. */
-static void update_block(const struct plain *plain, int block, double relaxation, double *x)
-{
-    const int64_t num_lors = plain->matrix->num_lors;
-    double *ratio = kept_doubles(num_lors), sum[NUM_VOXELS], largest = 0.0;
-    for (int64_t l = 0; l < num_lors; l++) {
-        double e = plain->additive != NULL ? plain->additive[l] : 0.0;
-        for (int v = 0; v < NUM_VOXELS; v++) e += plain->matrix->elements[v * num_lors + l] * x[v];
-        ratio[l] = e > 0.0 ? s.data->values[l] / e : 1.0;
-    }
-    for (int v = 0; v < NUM_VOXELS; v++) {
-        sum[v] = 0.0;
-        for (int64_t l = 0; l < num_lors; l++)
-            sum[v] += plain->subset_of[l] == block ? plain->matrix->elements[v * num_lors + l] * (ratio[l] - 1.0) : 0.0;
-        largest = fmax(largest, find_sensitivity(plain, block, v));
-    }
-    for (int v = 0; v < NUM_VOXELS; v++) {
-        double own = plain->own_steps ? 0.0 : largest;
-        for (int k = 0; plain->own_steps && k < plain->subsets; k++) own = fmax(own, find_sensitivity(plain, k, v));
-        x[v] *= 1.0 + (own > 0.0 ? relaxation / own * sum[v] : 0.0);
-    }
-}
-
-static void run_plain(const struct plain *plain, double *x)
-{
-    int32_t order[MOST_SUBSETS];
-    double all_seen = 0.0;
-    lr_osem_visits(plain->subsets, order);
-    for (int v = 0; v < NUM_VOXELS; v++) {
-        double seen = 0.0;
-        for (int64_t l = 0; l < plain->matrix->num_lors; l++)
-            seen += plain->matrix->elements[v * plain->matrix->num_lors + l];
-        x[v] = seen > 0.0 ? 1.0 : 0.0;
-        all_seen += seen;
-    }
-    double counts = 0.0; /* without the additive term */
-    for (int64_t l = 0; l < s.data->count; l++)
-        counts += (double)s.data->values[l] - (plain->additive != NULL ? plain->additive[l] : 0.0f);
-    for (int v = 0; v < NUM_VOXELS; v++) x[v] *= counts / all_seen;
-    for (int n = 0; n < plain->iterations; n++)
-        for (int k = 0; k < plain->subsets; k++)
-            update_block(plain, order[k], plain->relaxation / (1.0 + plain->fall * n), x);
-}
-
 /* Images are stored in single precision between updates, of which there are twelve at most: the tolerance is 2e-5. */
 static void check_against_plain(const struct matrix *matrix, int subsets, const bool how[2])
 {
@@ -87,7 +42,48 @@ static void check_against_plain(const struct matrix *matrix, int subsets, const 
         filled(struct plain, .matrix = matrix, .additive = has_additive ? s.additive : NULL, .own_steps = how[1],
                .subset_of = keep_object(fixture_deal(s.fixture.lors, subsets), free), .relaxation = 0.7, .fall = 0.5,
                .iterations = 3, .subsets = subsets);
-    run_plain(&plain, s.plain);
+    int32_t order[MOST_SUBSETS];
+    double all_seen = 0.0;
+    lr_osem_visits(plain.subsets, order);
+    for (int v = 0; v < NUM_VOXELS; v++) {
+        double seen = 0.0;
+        for (int64_t l = 0; l < plain.matrix->num_lors; l++)
+            seen += plain.matrix->elements[v * plain.matrix->num_lors + l];
+        s.plain[v] = seen > 0.0 ? 1.0 : 0.0;
+        all_seen += seen;
+    }
+    double counts = 0.0; /* without the additive term */
+    for (int64_t l = 0; l < s.data->count; l++)
+        counts += (double)s.data->values[l] - (plain.additive != NULL ? plain.additive[l] : 0.0f);
+    for (int v = 0; v < NUM_VOXELS; v++) s.plain[v] *= counts / all_seen;
+    for (int n = 0; n < plain.iterations; n++) {
+        const double relaxation = plain.relaxation / (1.0 + plain.fall * n);
+        for (int k = 0; k < plain.subsets; k++) {
+            /* x_j (1 + lambda sum_i a_ij (y_i / e_i - 1)) over the LORs i of a block. lambda is `relaxation`
+             * divided by the largest sum_i a_ij of all voxels, or by the voxel's own sum over all blocks. */
+            const int64_t num_lors = plain.matrix->num_lors;
+            double *ratio = kept_doubles(num_lors), sum[NUM_VOXELS], largest = 0.0;
+            for (int64_t l = 0; l < num_lors; l++) {
+                double e = plain.additive != NULL ? plain.additive[l] : 0.0;
+                for (int v = 0; v < NUM_VOXELS; v++) e += plain.matrix->elements[v * num_lors + l] * s.plain[v];
+                ratio[l] = e > 0.0 ? s.data->values[l] / e : 1.0;
+            }
+            for (int v = 0; v < NUM_VOXELS; v++) {
+                sum[v] = 0.0;
+                for (int64_t l = 0; l < num_lors; l++)
+                    sum[v] += plain.subset_of[l] == order[k]
+                                  ? plain.matrix->elements[v * num_lors + l] * (ratio[l] - 1.0)
+                                  : 0.0;
+                largest = fmax(largest, find_sensitivity(&plain, order[k], v));
+            }
+            for (int v = 0; v < NUM_VOXELS; v++) {
+                double own = plain.own_steps ? 0.0 : largest;
+                for (int i = 0; plain.own_steps && i < plain.subsets; i++)
+                    own = fmax(own, find_sensitivity(&plain, i, v));
+                s.plain[v] *= 1.0 + (own > 0.0 ? relaxation / own * sum[v] : 0.0);
+            }
+        }
+    }
     for (int k = 0; k < 4; k++) { /* data are dense or sparse, the additive term is given as data or as a source */
         lr_recon_params params = ramla(plain.iterations, subsets);
         params.relaxation = plain.relaxation;
@@ -319,27 +315,22 @@ static void expect(const lr_recon_params *params, const char *words)
 static void test_bad_input(void **state)
 {
     lr_recon_params params = ramla(1, 2);
-    params.relaxation = -0.5;
-    expect(&params, "a relaxation of -0.5 that falls by 0");
-    params.relaxation = NAN;
-    expect(&params, "must be finite");
+    spoilt(params.relaxation = -0.5, expect(&params, "a relaxation of -0.5 that falls by 0"));
+    spoilt(params.relaxation = NAN, expect(&params, "must be finite"));
     params.relaxation = 1.0;
-    params.relaxation_fall = INFINITY;
-    expect(&params, "falls by inf");
+    spoilt(params.relaxation_fall = INFINITY, expect(&params, "falls by inf"));
     params.relaxation_fall = 0.0;
-    params.algorithm = LR_ALGORITHM_OSEM;
-    expect(&params, "belongs to RAMLA");
-    params.algorithm = (lr_recon_algorithm)7;
-    expect(&params, "algorithm 7 does not exist");
+    spoilt(params.algorithm = LR_ALGORITHM_OSEM, expect(&params, "belongs to RAMLA"));
+    spoilt(params.algorithm = (lr_recon_algorithm)7, expect(&params, "algorithm 7 does not exist"));
     params = ramla(1, 2);
-    params.iterations_before = -1;
-    expect(&params, "-1 iterations before");
+    spoilt(params.iterations_before = -1, expect(&params, "-1 iterations before"));
     params.iterations_before = 0;
     assert_fails(array_osem(&params, s.image), LR_USAGE, &s.log, "lr_recon has the others");
 }
 
 #define RING(test) CASE_AFTER(set_up, test)
-backend_main("cpu", RING(test_it_is_the_papers_formula), RING(test_one_block_is_the_plain_formula),
-             RING(test_no_voxel_becomes_negative), RING(test_own_steps_go_as_far_everywhere),
-             RING(test_it_goes_on_where_it_was), RING(test_native_gives_the_same), CASE(test_the_default_is_bounded),
-             RING(test_what_explodes_ends), RING(test_bad_input))
+backend_main("cpu",
+             EACH(RING, test_it_is_the_papers_formula, test_one_block_is_the_plain_formula,
+                  test_no_voxel_becomes_negative, test_own_steps_go_as_far_everywhere, test_it_goes_on_where_it_was,
+                  test_native_gives_the_same),
+             CASE(test_the_default_is_bounded), RING(test_what_explodes_ends), RING(test_bad_input))

@@ -69,7 +69,15 @@ static lr_status check_traffic(void *user, const lr_iteration *done)
     return LR_OK;
 }
 
-/* Copies the vectors of the params from the host to a place, reconstructs there, and returns the traffic. */
+/* A few updates, whose sums over LORs and voxels may be added in another order. */
+static void check_image(void)
+{
+    const double off = difference(s.other, s.image);
+    if (!(off < 2e-6)) fail_msg("the images differ by %g of the largest voxel", off);
+}
+
+/* Copies the vectors of the params from the host to a place, reconstructs there, checks the image, and returns the
+ * traffic. */
 static lr_traffic reconstruct_from(lr_recon_params params, lr_place *place, lr_precision precision)
 {
     lr_vector data = copy_to(params.data, place, precision), additive, initial, kappa;
@@ -94,14 +102,8 @@ static lr_traffic reconstruct_from(lr_recon_params params, lr_place *place, lr_p
     assert_ok(lr_recon(&params, &image));
     const lr_traffic after = crossed();
     assert_ok(lr_vector_copy(&image, &s.other_vector));
+    check_image();
     return (lr_traffic){after.to_device - before.to_device, after.to_host - before.to_host};
-}
-
-/* A few updates, whose sums over LORs and voxels may be added in another order. */
-static void check_image(void)
-{
-    const double off = difference(s.other, s.image);
-    if (!(off < 2e-6)) fail_msg("the images differ by %g of the largest voxel", off);
 }
 
 /* Runs with one subset, with subsets of consecutive pairs, of other pairs, and of interleaved LORs. If the operator
@@ -128,7 +130,6 @@ static void test_vectors_at_a_place_are_those_of_the_host(void **state)
         params.iteration = lr_operator_place(s.op) != NULL ? check_traffic : NULL;
         assert_ok(lr_recon(&params, &s.image_vector));
         const lr_traffic found = reconstruct_from(params, given.place, LR_FLOAT32);
-        check_image();
         if (lr_operator_place(s.op) == NULL) {
             /* An operator on the host copies the data, the additive term and the images once. */
             assert_in_range(found.to_host, 2 * value_bytes, 2 * value_bytes + 8 * image_bytes);
@@ -148,12 +149,9 @@ static void test_both_precisions_and_other_places(void **state)
     for (int subsets = 1; subsets <= MOST_SUBSETS; subsets += MOST_SUBSETS - 1) {
         const lr_recon_params params = recon_params(2, subsets);
         assert_ok(lr_recon(&params, &s.image_vector));
-        (void)reconstruct_from(params, NULL, LR_FLOAT64);
-        check_image();
-        (void)reconstruct_from(params, given.place, LR_FLOAT64);
-        check_image();
-        (void)reconstruct_from(params, other, LR_FLOAT32);
-        check_image();
+        reconstruct_from(params, NULL, LR_FLOAT64);
+        reconstruct_from(params, given.place, LR_FLOAT64);
+        reconstruct_from(params, other, LR_FLOAT32);
     }
 }
 
@@ -170,12 +168,10 @@ static void test_sparse_data_at_a_place(void **state)
         give_data(&params, true);
         params.initial = NULL;
         assert_ok(lr_recon(&params, &s.image_vector));
-        (void)reconstruct_from(params, given.place, LR_FLOAT32);
-        check_image();
+        reconstruct_from(params, given.place, LR_FLOAT32);
         params.additive = &few_terms;
         params.additive_sum = sum;
-        (void)reconstruct_from(params, given.place, LR_FLOAT64);
-        check_image();
+        reconstruct_from(params, given.place, LR_FLOAT64);
     }
 }
 
@@ -226,45 +222,37 @@ static void test_bad_input(void **state)
     char words[80];
     snprintf(words, sizeof(words), "LOR %lld (crystal 3, 0 of module", (long long)lor);
     const lr_recon_params plain = {.op = s.op, .data = &s.counts, .log = &s.log.log};
-    for (size_t k = 0; k < sizeof(wrong) / sizeof(wrong[0]); k++) {
+    for (int k = 0; k < length_of(wrong); k++) {
         lr_vector data = copy_to(&s.counts, given.place, wrong[k].precision);
         lr_vector initial = copy_to(&given.initial, given.place, wrong[k].precision);
         lr_vector one = lr_vector_part(&data, lor, 1), voxel = lr_vector_part(&initial, 44, 1);
         assert_ok(lr_vector_fill(&one, wrong[k].value), lr_vector_fill(&voxel, wrong[k].value));
         lr_recon_params params = plain;
-        params.data = &data;
-        expect(&params, LR_BAD_INPUT, words);
+        spoilt(params.data = &data, expect(&params, LR_BAD_INPUT, words));
         expect(&params, LR_BAD_INPUT, wrong[k].words);
         params.data = plain.data;
-        params.additive = &data;
-        expect(&params, LR_BAD_INPUT, "the additive term of LOR");
+        spoilt(params.additive = &data, expect(&params, LR_BAD_INPUT, "the additive term of LOR"));
         params.additive = NULL;
-        params.initial = &initial;
-        expect(&params, LR_BAD_INPUT, "voxel 44 of the initial image is");
+        spoilt(params.initial = &initial, expect(&params, LR_BAD_INPUT, "voxel 44 of the initial image is"));
         params.initial = NULL;
         params.algorithm = LR_ALGORITHM_BSREM;
         const lr_rdp prior = {.kappa = &initial};
-        params.prior = &prior;
-        expect(&params, LR_BAD_INPUT, "voxel 44 of the kappa image is");
+        spoilt(params.prior = &prior, expect(&params, LR_BAD_INPUT, "voxel 44 of the kappa image is"));
     }
 
     lr_vector data = copy_to(&s.counts, given.place, LR_FLOAT32);
     const lr_vector few = lr_vector_part(&data, 0, 7);
     lr_recon_params params = plain;
-    params.data = &few;
-    expect(&params, LR_USAGE, "the data has 7 values, the operator");
+    spoilt(params.data = &few, expect(&params, LR_USAGE, "the data has 7 values, the operator"));
     params = plain;
-    params.initial = &few;
-    expect(&params, LR_USAGE, "the initial image has 7 voxels");
+    spoilt(params.initial = &few, expect(&params, LR_USAGE, "the initial image has 7 voxels"));
     params.initial = NULL;
     params.algorithm = LR_ALGORITHM_BSREM;
     const lr_rdp prior = {.kappa = &few};
-    params.prior = &prior;
-    expect(&params, LR_USAGE, "the kappa image has 7 voxels");
+    spoilt(params.prior = &prior, expect(&params, LR_USAGE, "the kappa image has 7 voxels"));
     params = plain;
     params.data = params.additive = &s.few;
-    params.data_lors = s.sparse->index;
-    expect(&params, LR_USAGE, "give its sum over all LORs");
+    spoilt(params.data_lors = s.sparse->index, expect(&params, LR_USAGE, "give its sum over all LORs"));
 }
 
 int main(int argc, char **argv)

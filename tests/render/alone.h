@@ -95,7 +95,7 @@ static const struct scanner_case alone_scanners[] = {{"wide rings", create_wide_
 /* Makes the scanner; returns the distance from the centre up to which voxels lie. */
 static inline double alone_make_scanner(struct alone *alone)
 {
-    for (int k = 0; k < 4 + NUM_SCANNER_CASES; k++) {
+    for (int k = 0; k < 4 + length_of(scanner_cases); k++) {
         const struct scanner_case *at = k < 4 ? &alone_scanners[k] : &scanner_cases[k - 4];
         if (strcmp(at->name, alone->at->scanner) == 0) {
             alone->scanner = at->create();
@@ -123,23 +123,6 @@ static inline int64_t alone_opposed_pair(const struct alone *alone)
         }
     }
     return found;
-}
-
-static inline void alone_choose_pairs(struct alone *alone)
-{
-    const lr_lors *lors = alone->lors;
-    const int64_t wanted = alone->at->pairs > 0 ? alone->at->pairs : lors->num_pairs;
-    const int64_t first = alone->at->pairs > 0 ? alone_opposed_pair(alone) : 0;
-    const int64_t end = first + wanted < lors->num_pairs ? first + wanted : lors->num_pairs;
-    int32_t *pairs = kept(end - first, sizeof(*pairs));
-    for (int64_t k = first; k < end; k++) pairs[k - first] = (int32_t)k;
-    alone->list = (lr_selection){.pairs = pairs, .num_pairs = end - first};
-    alone->num_values = lors->offsets[end] - lors->offsets[first];
-    alone->window = lr_pair_window_begin(lors, NULL, 0);
-    alone->window.begin = first;
-    alone->window.end = end;
-    alone->window.first_value = lors->offsets[first];
-    alone->window.num_values = alone->num_values;
 }
 
 /* `near`: the grid reaches up to one millimetre before the nearest detection plane. */
@@ -222,7 +205,19 @@ static inline struct alone *alone_open(const struct alone_case *at)
     test_log_init(&alone->log);
     const double reach_mm = alone_make_scanner(alone);
     alone->lors = keep(lr_lors_create(keep(alone->scanner), &alone->log.log));
-    alone_choose_pairs(alone);
+    const lr_lors *lors = alone->lors;
+    const int64_t wanted = alone->at->pairs > 0 ? alone->at->pairs : lors->num_pairs;
+    const int64_t first = alone->at->pairs > 0 ? alone_opposed_pair(alone) : 0;
+    const int64_t end = first + wanted < lors->num_pairs ? first + wanted : lors->num_pairs;
+    int32_t *pairs = kept(end - first, sizeof(*pairs));
+    for (int64_t k = first; k < end; k++) pairs[k - first] = (int32_t)k;
+    alone->list = (lr_selection){.pairs = pairs, .num_pairs = end - first};
+    alone->num_values = lors->offsets[end] - lors->offsets[first];
+    alone->window = lr_pair_window_begin(lors, NULL, 0);
+    alone->window.begin = first;
+    alone->window.end = end;
+    alone->window.first_value = lors->offsets[first];
+    alone->window.num_values = alone->num_values;
     alone_make_grid(alone, reach_mm);
     const lr_grid mu_grid = lr_grid_centred((const int[3]){9, 8, 7}, (const double[3]){reach_mm / 4, reach_mm / 4, 5});
     if (at->absorption) alone->mu = random_mu(&mu_grid, 0.02, &alone->state);

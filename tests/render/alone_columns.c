@@ -15,26 +15,22 @@ enum { NUM_VALUES = 24 };
 
 /* --- forward --- */
 
-static struct column_step forward_step(const struct lr_window *window)
-{
-    const struct lr_columns *columns = window->columns;
-    const bool exact = columns->params.mode == LR_MODE_EXACT;
-    const int along = !exact                 ? window->most_along
-                      : columns->is_mirrored ? (window->most_stacked + 1) / 2
-                                             : window->most_stacked;
-    return filled(struct column_step, .which = exact ? LR_COLUMNS_FORWARD_EXACT : LR_COLUMNS_FORWARD,
-                  .groups = {window->most_across, gl_divide_up(along, columns->forward_group),
-                             exact ? window->stacks.num_pairs : (int)(window->part.end - window->part.begin)},
-                  .input = columns->packed, .output = window->by_column);
-}
-
 /* The row of one voxel is the projection of an image of this voxel. Exact passes do not remove LORs out of coincidence;
  * correspondence/columns/stack_order.comp does. */
 static void forward_voxel(struct alone *alone, const struct lr_window *window, const int64_t *places, int64_t voxel,
                           double *found)
 {
     put_image(alone, window->columns, alone_one_voxel(alone, voxel));
-    const struct column_step step = forward_step(window);
+    const struct lr_columns *columns = window->columns;
+    const bool exact = columns->params.mode == LR_MODE_EXACT;
+    const int along = !exact                 ? window->most_along
+                      : columns->is_mirrored ? (window->most_stacked + 1) / 2
+                                             : window->most_stacked;
+    const struct column_step step =
+        filled(struct column_step, .which = exact ? LR_COLUMNS_FORWARD_EXACT : LR_COLUMNS_FORWARD,
+               .groups = {window->most_across, gl_divide_up(along, columns->forward_group),
+                          exact ? window->stacks.num_pairs : (int)(window->part.end - window->part.begin)},
+               .input = columns->packed, .output = window->by_column);
     run_step(alone, window, &step);
     const float *values = device_read(window->by_column, window->by_column->size_bytes / 4, sizeof(float));
     for (int64_t k = 0; k < alone->num_values; k++) {
@@ -69,23 +65,6 @@ static enum lr_columns_program back_program(const struct lr_window *window, bool
                                           : LR_COLUMNS_BACK_EXACT;
 }
 
-static void back_points(struct alone *alone, const struct lr_window *window, bool ones)
-{
-    const struct lr_columns *columns = window->columns;
-    const int *size = alone->grid.size, *samples = alone->params.samples;
-    const int points = (columns->is_mirrored ? 4 : alone->exact ? 2 : 1) * columns->back_group;
-    struct column_step step = {.which = back_program(window, ones), .output = window->by_column};
-    const int rows = size[columns->across[1]];
-    step.groups[0] = gl_divide_up(size[columns->across[0]], columns->back_columns);
-    step.groups[1] = step.which == LR_COLUMNS_BACK_HALF_TURN ? (rows + 1) / 2 : rows;
-    step.groups[2] = columns->shares * gl_divide_up(size[columns->axis], points / samples[columns->axis]);
-    const int num_across = samples[columns->across[0]] * samples[columns->across[1]];
-    for (step.first_point = 0; step.first_point < num_across; step.first_point++) {
-        step.end_point = step.first_point + 1;
-        run_step(alone, window, &step);
-    }
-}
-
 /* Adds to the image. values: [num_values]; NULL: 1 for each. Returns whether columns were drawn together with their
  * images after half a turn. */
 static bool back_window(struct alone *alone, struct lr_window *window, const float *values)
@@ -98,7 +77,19 @@ static bool back_window(struct alone *alone, struct lr_window *window, const flo
             column[places[k]] = values[k];
     alone_check(alone, gl_buffer_upload(window->by_column, 0, window->by_column->size_bytes, column) == LR_OK);
     const bool turned = window->stacks.has_half_turn;
-    back_points(alone, window, values == NULL);
+    const struct lr_columns *columns = window->columns;
+    const int *size = alone->grid.size, *samples = alone->params.samples;
+    const int points = (columns->is_mirrored ? 4 : alone->exact ? 2 : 1) * columns->back_group;
+    struct column_step step = {.which = back_program(window, values == NULL), .output = window->by_column};
+    const int rows = size[columns->across[1]];
+    step.groups[0] = gl_divide_up(size[columns->across[0]], columns->back_columns);
+    step.groups[1] = step.which == LR_COLUMNS_BACK_HALF_TURN ? (rows + 1) / 2 : rows;
+    step.groups[2] = columns->shares * gl_divide_up(size[columns->axis], points / samples[columns->axis]);
+    const int num_across = samples[columns->across[0]] * samples[columns->across[1]];
+    for (step.first_point = 0; step.first_point < num_across; step.first_point++) {
+        step.end_point = step.first_point + 1;
+        run_step(alone, window, &step);
+    }
     lr_window_close(window);
     return turned;
 }
@@ -172,10 +163,7 @@ static void each_case(const struct alone_case *cases, int num_cases, check_colum
     }
 }
 
-enum {
-    NUM_SAMPLED = sizeof(sampled_cases) / sizeof(sampled_cases[0]),
-    NUM_EXACT = sizeof(exact_cases) / sizeof(exact_cases[0])
-};
+enum { NUM_SAMPLED = length_of(sampled_cases), NUM_EXACT = length_of(exact_cases) };
 
 static void test_forward_sampled(void **context)
 {
@@ -204,5 +192,4 @@ static void test_back_exact(void **context)
     assert_true(variants.near > 0 && variants.masks > 0 && variants.plain > 0);
 }
 
-stage_main("render_alone_columns", CASE(test_forward_sampled), CASE(test_back_sampled), CASE(test_forward_exact),
-           CASE(test_back_exact))
+stage_main("render_alone_columns", CASES(test_forward_sampled, test_back_sampled, test_forward_exact, test_back_exact))

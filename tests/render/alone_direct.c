@@ -542,5 +542,5 @@ static void test_deposit(void **context)
         check_deposit(n % 2 == 0 ? LR_DEPOSIT_NEAREST : LR_DEPOSIT_TRILINEAR, n / 2 % 2 == 0 ? 1 : 3, counts[n / 4]);
 }
 
-stage_main("render_alone_direct", CASE(test_forward), CASE(test_back), CASE(test_combine), CASE(test_discrepancy),
-           CASE(test_exchange), CASE(test_map), CASE(test_values), CASE(test_deposit))
+stage_main("render_alone_direct", CASES(test_forward, test_back, test_combine, test_discrepancy, test_exchange,
+                                        test_map, test_values, test_deposit))

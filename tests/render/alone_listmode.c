@@ -33,7 +33,7 @@ static const struct list_case list_cases[] = {{CASE_TUBE, 0, 0, "", NO_SCANNER},
                                               {NUM_CASES, 0, 0, "", FIXTURE_RING},
                                               {NUM_CASES, 100, 9, "TOF BINS", FIXTURE_RING},
                                               {NUM_CASES, 40, 0, "LEANING TOF", FIXTURE_TILTED}};
-enum { NUM_LIST_CASES = 10, END_LIST_CASES = sizeof(list_cases) / sizeof(list_cases[0]) };
+enum { NUM_LIST_CASES = 10, END_LIST_CASES = length_of(list_cases) };
 
 struct lists {
     const struct list_case *at;
@@ -457,15 +457,6 @@ static int list_groups(const struct lists *lists, int64_t lines)
 
 /* --- comparison of results --- */
 
-static void expect_elements(const struct lists *lists, int64_t k, const double *found)
-{
-    const double *wanted = lists->elements + k * lists->voxels, largest = largest_number(wanted, lists->voxels);
-    for (int64_t v = 0; v < lists->voxels; v++)
-        if (!(fabs(found[v] - wanted[v]) <= ELEMENT_ERROR * fmax(largest, 0.02 * lists->largest)))
-            fail_msg("\"%s\", event %d, voxel %d: %.8g, not %.8g", lists->at->defines, (int)k, (int)v, found[v],
-                     wanted[v]);
-}
-
 /* Compares sums of many elements; the tolerance is relative to the largest sum. */
 static void expect_sums(const struct lists *lists, const double *found, const double *wanted, int64_t count)
 {
@@ -508,7 +499,14 @@ static void expect_listed(const struct lists *lists, int axis, const uint32_t (*
                 found[own[k][0]] += (double)element;
             }
         }
-        if (list_place(lists, ends[0] + n) >= 0) expect_elements(lists, ends[0] + n, found);
+        if (list_place(lists, ends[0] + n) >= 0) {
+            const int64_t k = ends[0] + n;
+            const double *wanted = lists->elements + k * lists->voxels, largest = largest_number(wanted, lists->voxels);
+            for (int64_t v = 0; v < lists->voxels; v++)
+                if (!(fabs(found[v] - wanted[v]) <= ELEMENT_ERROR * fmax(largest, 0.02 * lists->largest)))
+                    fail_msg("\"%s\", event %d, voxel %d: %.8g, not %.8g", lists->at->defines, (int)k, (int)v, found[v],
+                             wanted[v]);
+        }
     }
 }
 
@@ -635,7 +633,7 @@ static void test_forward(void **context)
         int which;
         const char *more;
     } variants[] = {{0, ""}, {1, ""}, {3, ""}, {6, ""}, {9, ""}, {0, "SLABS"}, {1, "KEPT SLABS"}, {3, "KEPT SLABS"}};
-    for (size_t n = 0; n < sizeof(variants) / sizeof(variants[0]); n++) {
+    for (int n = 0; n < length_of(variants); n++) {
         const int which = variants[n].which;
         struct gl_program *program = list_program(which, "forward.comp", variants[n].more);
         if (which == 0) check_forward(program, 0, 1, variants[n].more);
@@ -740,7 +738,7 @@ static void test_back(void **context)
         int which;
         const char *more;
     } variants[] = {{3, ""}, {1, ""}, {1, "KEPT ADD_ZEROS"}, {0, "KEPT"}};
-    for (size_t n = 0; n < sizeof(variants) / sizeof(variants[0]); n++) {
+    for (int n = 0; n < length_of(variants); n++) {
         const int which = variants[n].which;
         struct gl_program *program = list_program(which, "back.comp", variants[n].more);
         check_back(program, which, 1, variants[n].more, VALUES_LARGE);
@@ -847,7 +845,7 @@ static void test_listed(void **context)
 /* --- orders and values --- */
 
 static const int odd_counts[] = {0, 1, 63, 65, 257, 1000};
-enum { NUM_ODD = sizeof(odd_counts) / sizeof(odd_counts[0]), MOST_ODD = 1010 };
+enum { NUM_ODD = length_of(odd_counts), MOST_ODD = 1010 };
 
 /* Values with every exponent, each at least once, including exponents that are too small and too large. */
 static void test_exponents(void **context)
@@ -1164,6 +1162,6 @@ static void test_exact_prepare(void **context)
     }
 }
 
-stage_main("render_alone_listmode", EACH(CASE, test_elements, test_forward, test_back, test_bound, test_listed,
-                                         test_exponents, test_order, test_values, test_prepare, test_exact_prepare,
-                                         test_exact_elements, test_exact_forward, test_exact_back, test_exact_bound))
+stage_main("render_alone_listmode", CASES(test_elements, test_forward, test_back, test_bound, test_listed,
+                                          test_exponents, test_order, test_values, test_prepare, test_exact_prepare,
+                                          test_exact_elements, test_exact_forward, test_exact_back, test_exact_bound))

@@ -28,33 +28,27 @@ static struct gl_buffer *upload_pairs(struct alone *alone, const struct lr_colum
                        device_end_buffer);
 }
 
-/* Runs the pairs one by one, because a software renderer allows only few at once. */
-static void run_rows(struct alone *alone, struct lr_columns *columns, enum lr_columns_program which,
-                     const struct alone_elements *elements)
-{
-    struct gl_buffer *points = upload_points(alone, columns), *pairs = upload_pairs(alone, columns);
-    struct lr_columns_pass uniforms = lr_columns_uniforms(columns);
-    for (int k = 0; k < 3; k++) uniforms.num_points[k] = uniforms.num_samples[k] = 1;
-    uniforms.count[1] = (int32_t)elements->capacity;
-    struct gl_pass pass = alone_pass(alone, lr_columns_program(columns, which), &uniforms, sizeof(uniforms),
-                                     (const int[3]){elements->num_points, 1, 1});
-    lr_columns_bind_scene(columns, &pass);
-    pass.buffers[LR_BIND_COLUMN_PAIRS].buffer = pairs;
-    pass.buffers[LR_BIND_COLUMN_POINTS].buffer = points;
-    pass.buffers[LR_BIND_OUTPUT].buffer = elements->buffer;
-    for (int64_t k = 0; k < alone->list.num_pairs; k++) {
-        uniforms.first[0] = (int32_t)k;
-        uniforms.count[0] = (int32_t)k + 1;
-        alone_check(alone, gl_pass_run(alone->ctx, &pass) == LR_OK);
-    }
-}
-
 static void test_columns_rows(struct alone *alone, struct lr_columns *columns)
 {
     static const enum lr_columns_program programs[] = {LR_COLUMNS_ROWS, LR_COLUMNS_POINT_ROWS};
     for (int k = 0; k < 2; k++) {
         struct alone_elements elements = alone_elements_open(alone);
-        run_rows(alone, columns, programs[k], &elements);
+        /* Runs the pairs one by one, because a software renderer allows only few at once. */
+        struct gl_buffer *points = upload_points(alone, columns), *pairs = upload_pairs(alone, columns);
+        struct lr_columns_pass uniforms = lr_columns_uniforms(columns);
+        for (int n = 0; n < 3; n++) uniforms.num_points[n] = uniforms.num_samples[n] = 1;
+        uniforms.count[1] = (int32_t)elements.capacity;
+        struct gl_pass pass = alone_pass(alone, lr_columns_program(columns, programs[k]), &uniforms, sizeof(uniforms),
+                                         (const int[3]){elements.num_points, 1, 1});
+        lr_columns_bind_scene(columns, &pass);
+        pass.buffers[LR_BIND_COLUMN_PAIRS].buffer = pairs;
+        pass.buffers[LR_BIND_COLUMN_POINTS].buffer = points;
+        pass.buffers[LR_BIND_OUTPUT].buffer = elements.buffer;
+        for (int64_t n = 0; n < alone->list.num_pairs; n++) {
+            uniforms.first[0] = (int32_t)n;
+            uniforms.count[0] = (int32_t)n + 1;
+            alone_check(alone, gl_pass_run(alone->ctx, &pass) == LR_OK);
+        }
         alone_elements_compare(alone, k == 0 ? "rows of voxels" : "rows of points", &elements, NULL);
     }
 }
@@ -175,14 +169,13 @@ static const struct alone_case cases[] = {
     {.scanner = "ge-explore-vista-dr", .off_centre = true, .size = {2, 2, 3}, .pairs = 3},
     {.scanner = "ruled ring", .rays = 2, .off_centre = true, .pairs = 30},
     {.scanner = "upside down", .rays = 2, .samples = {2, 1, 3}}};
-enum { NUM_CASES = sizeof(cases) / sizeof(cases[0]) };
 
 typedef void check_columns(struct alone *alone, struct lr_columns *columns);
 
 static void each_case(void **state)
 {
     check_columns *check = (check_columns *)given_check(state);
-    for (int k = 0; k < NUM_CASES; k++) {
+    for (int k = 0; k < length_of(cases); k++) {
         if (cases[k].rays != 0 && check == test_columns_rows) continue;
         struct alone *alone = alone_open(&cases[k]);
         check(alone, make_columns(alone));

@@ -57,17 +57,6 @@ static struct list make_list(const struct list_case *at, uint64_t *state)
     return list;
 }
 
-/* Changes the order, since devices list elements in any order. */
-static void shuffle(struct list *list, uint64_t *state)
-{
-    for (int64_t k = list->count - 1; k > 0; k--) {
-        const int64_t other = (int64_t)((double)(k + 1) * test_random(state));
-        const struct lr_listed kept = list->elements[k];
-        list->elements[k] = list->elements[other];
-        list->elements[other] = kept;
-    }
-}
-
 /* --- rows one by one --- */
 
 static int compare_listed(const void *a, const void *b)
@@ -183,18 +172,6 @@ static void check_host(const struct lr_merge *merge, const struct list *list, co
     lr_host_merge_finish(&host);
 }
 
-/* rounding 0: the same bits. */
-static void check(const struct expected *expected, const struct lr_received *received, double rounding)
-{
-    const struct lr_packed_element *merged = received->elements;
-    assert_memory_equal(received->tally->starts, expected->starts,
-                        ((size_t)expected->num_rows + 1) * sizeof(*expected->starts));
-    for (uint32_t k = 0; k < expected->starts[expected->num_rows]; k++) {
-        assert_int_equal(merged[k].lor, expected->merged[k].lor);
-        assert_close((double)merged[k].value, (double)expected->merged[k].value, rounding);
-    }
-}
-
 /* Merges several times, because the collected elements have another order each time: with the two readbacks in turn,
  * and with far fewer elements expected than there are. */
 static int check_list(struct gl_context *ctx, struct lr_merge_programs *programs, const struct list_case *at,
@@ -212,11 +189,24 @@ static int check_list(struct gl_context *ctx, struct lr_merge_programs *programs
         check_host(&merge, &list, &expected);
         receiver.current = 1 - receiver.current;
         const struct lr_received received = run_device(&receiver, &merge, &list, &misfits);
-        check(&expected, &received, rounding);
+        /* A rounding of 0 asks for the same bits. */
+        const struct lr_packed_element *merged = received.elements;
+        assert_memory_equal(received.tally->starts, expected.starts,
+                            ((size_t)expected.num_rows + 1) * sizeof(*expected.starts));
+        for (uint32_t n = 0; n < expected.starts[expected.num_rows]; n++) {
+            assert_int_equal(merged[n].lor, expected.merged[n].lor);
+            assert_close((double)merged[n].value, (double)expected.merged[n].value, rounding);
+        }
         assert_true(k == 0 || memcmp(first, received.elements, bytes) == 0);
         memcpy(first, received.elements, bytes);
         receiver.elements_of_point = k == 0 ? 1e-9 : 0;
-        shuffle(&list, state);
+        /* Changes the order, since devices list elements in any order. */
+        for (int64_t n = list.count - 1; n > 0; n--) {
+            const int64_t other = (int64_t)((double)(n + 1) * test_random(state));
+            const struct lr_listed kept = list.elements[n];
+            list.elements[n] = list.elements[other];
+            list.elements[other] = kept;
+        }
     }
     print_message("%s: %lld elements, %u sums, tables too small %d times\n", at->name, (long long)list.count,
                   expected.starts[expected.num_rows], misfits);
@@ -242,8 +232,7 @@ static void check_lists(struct gl_context *ctx, bool repeats)
     uint64_t state = test_seed();
     struct lr_merge_programs programs = {0};
     int misfits = 0;
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++)
-        misfits += check_list(ctx, &programs, &cases[k], &state);
+    for (int k = 0; k < length_of(cases); k++) misfits += check_list(ctx, &programs, &cases[k], &state);
     assert_true(misfits > 2);
     lr_merge_programs_finish(&programs);
     assert_false(ctx->saw_error);
@@ -410,5 +399,4 @@ static void test_deliver_many(void **context)
     check_deliver_many(true);
 }
 
-stage_main("render_alone_merge", CASE(test_merge), CASE(test_merge_repeats), CASE(test_long_list), CASE(test_deliver),
-           CASE(test_deliver_many))
+stage_main("render_alone_merge", CASES(test_merge, test_merge_repeats, test_long_list, test_deliver, test_deliver_many))

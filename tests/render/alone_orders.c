@@ -207,4 +207,4 @@ static void test_take_sums(void **context)
     }
 }
 
-stage_main("render_alone_orders", EACH(CASE, test_columns_order, test_stack_order, test_pack, test_sum, test_take_sums))
+stage_main("render_alone_orders", CASES(test_columns_order, test_stack_order, test_pack, test_sum, test_take_sums))

@@ -134,7 +134,6 @@ static const struct alone_case cases[] = {
     {.scanner = "flipped", .near = true},
     {.scanner = "ge-explore-vista-dr", .off_centre = true, .size = {2, 2, 3}, .pairs = 3},
     {.scanner = "tilted", .deterministic = true, .size = {2, 2, 2}}};
-enum { NUM_CASES = sizeof(cases) / sizeof(cases[0]) };
 
 /* Properties for which programs are compiled. */
 struct variants {
@@ -152,7 +151,7 @@ static void each_case(void **state)
 {
     check_pairs *check = (check_pairs *)given_check(state);
     struct variants variants = {0};
-    for (int k = 0; k < NUM_CASES; k++) {
+    for (int k = 0; k < length_of(cases); k++) {
         struct alone *alone = alone_open(&cases[k]);
         const struct lr_method_params params = alone_method(alone);
         struct lr_pairs *pairs = lr_pairs_create(&params);

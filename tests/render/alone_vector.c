@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Single passes over vectors, and passes that copy, fill and clear, compared with plain loops in double on the host:
- * lengths around the size of a group, vectors that begin anywhere in their buffers, and numbers at the limits of each
- * rule. */
+ * Single passes over vectors that join sums and look at neighbours, and passes that fill, clear and change an order,
+ * compared with plain loops in double on the host: lengths around the size of a group, and vectors that begin anywhere
+ * in their buffers. tests/vector/test_vector.c has the other passes over vectors. */
 #include "device.h"
 
 #include <lr/vector.h>
@@ -11,7 +11,6 @@
 enum { MOST = 1100 };
 
 static const int counts[] = {0, 1, 63, 65, 257, 1000};
-enum { NUM_COUNTS = sizeof(counts) / sizeof(counts[0]) };
 
 /* The block of shaders/vector/vector.glsl. */
 struct vector_pass {
@@ -62,55 +61,6 @@ static void expect_reals(const struct reals *before, const double *wanted, const
     }
 }
 
-/* --- element by element --- */
-
-/* An operation of lr/vector.h on y, and on inputs x, by and scale. */
-static double operate(int op, const double in[4], double scalar, double lowest)
-{
-    const double y = in[0], x = in[1], by = in[2], scale = in[3];
-    switch (op) {
-    case 1: return y * x;
-    case 2: return x > 0 ? y / x : scalar;
-    case 3: return y + scalar * x;
-    case 4: return scale > 0 ? x / scale * by : x;
-    case 5: return scale > 0 ? x * fmax(0, 1 + scalar * (by - scale)) : x;
-    case 6: return scale > 0 ? fmax(0, x + scalar * fmax(x, lowest) * by * scale) : x;
-    default: return x;
-    }
-}
-
-static void test_apply(void **context)
-{
-    for (int variant = 0; variant < 14; variant++) {
-        const int op = variant / 2;
-        const bool is_double = variant % 2 == 1, is_other_double = op == 0 ? !is_double : is_double;
-        char defines[64];
-        snprintf(defines, sizeof(defines), "OP=%d REAL=%s OTHER=%s", op, is_double ? "double" : "float",
-                 is_other_double ? "double" : "float");
-        struct gl_program *program = device_program("vector/apply.comp", defines);
-        for (int n = 0; n < NUM_COUNTS; n++) {
-            const int mark = num_kept();
-            const struct vector_pass uniforms = {
-                .first = {3, 5, 2, 7}, .count = (uint32_t)counts[n], .scalar = 0.75, .lowest = 0.5};
-            struct gl_pass pass = device_pass(program, &uniforms, sizeof(uniforms), n < 4 ? 1 : 2);
-            struct reals *all[4];
-            double *wanted = kept_doubles(MOST);
-            for (int k = 0; k < 4; k++) {
-                all[k] = draw(k == 1 ? is_other_double : is_double, -2, 3);
-                pass.buffers[k].buffer = all[k]->buffer;
-            }
-            for (int k = 0; k < counts[n]; k++) {
-                double in[4];
-                for (int j = 0; j < 4; j++) in[j] = all[j]->values[uniforms.first[j] + (uint32_t)k];
-                wanted[k] = operate(op, in, uniforms.scalar, uniforms.lowest);
-            }
-            device_run(&pass);
-            expect_reals(all[0], wanted, (const uint32_t[2]){uniforms.first[0], uniforms.count}, is_double);
-            destroy_kept_since(mark);
-        }
-    }
-}
-
 /* --- sums --- */
 
 /* Adds each sum over all groups; of the sums from index `from` on, takes the largest instead. */
@@ -134,47 +84,11 @@ static void expect_sums(const double *found, const double *wanted)
     }
 }
 
-static void test_sums(void **context)
-{
-    for (int is_double = 0; is_double < 2; is_double++) {
-        struct gl_program *program = device_program("vector/sums.comp", is_double ? "REAL=double" : NULL);
-        for (int n = 0; n < NUM_COUNTS; n++) {
-            const int groups = n < 4 ? 1 : 3;
-            const struct vector_pass uniforms = {.first = {4, 1}, .count = (uint32_t)counts[n]};
-            struct gl_pass pass = device_pass(program, &uniforms, sizeof(uniforms), groups);
-            struct reals *x = draw(is_double, -9, 5), *other = draw(is_double, -1, 1);
-            double wanted[LR_VECTOR_NUM_SUMS] = {[4] = -INFINITY, [5] = -INFINITY}, found[LR_VECTOR_NUM_SUMS];
-            const double strange[3] = {NAN, INFINITY, -INFINITY};
-            for (int k = 0; k < 3 && counts[n] > 1; k++) { /* at the first place and elsewhere */
-                const int at = 4 + 21 * k, size = is_double ? 8 : 4;
-                const float as_float = (float)strange[k];
-                x->values[at] = strange[k];
-                device_check(gl_buffer_upload(x->buffer, at * size, size,
-                                              is_double ? (const void *)&strange[k] : &as_float) == LR_OK);
-            }
-            for (int k = 0; k < counts[n]; k++) {
-                const double a = x->values[4 + k], b = other->values[1 + k];
-                wanted[3] += !isfinite(a);
-                if (!isfinite(a)) continue;
-                wanted[0] += a;
-                wanted[1] += a * b;
-                wanted[2] += (a - b) * (a - b);
-                wanted[4] = fmax(wanted[4], a);
-                wanted[5] = fmax(wanted[5], -a);
-            }
-            device_run_on(&pass, LR_BIND_VECTOR_Y, x->buffer, LR_BIND_VECTOR_IN, other->buffer, LR_BIND_VECTOR_SUMS,
-                          device_buffer(groups * LR_VECTOR_NUM_SUMS * 8, NULL));
-            join(pass.buffers[LR_BIND_VECTOR_SUMS].buffer, groups, LR_VECTOR_LARGEST, found);
-            expect_sums(found, wanted);
-        }
-    }
-}
-
 /* Joins sums of groups, with and without earlier sums, and with and without maxima. */
 static void test_join_sums(void **context)
 {
     struct gl_program *program = device_program("vector/join_sums.comp", NULL);
-    for (int n = 0; n < 4 * NUM_COUNTS; n++) {
+    for (int n = 0; n < 4 * length_of(counts); n++) {
         const int groups = counts[n / 4] / LR_VECTOR_NUM_SUMS,
                   from = n % 2 != 0 ? LR_VECTOR_LARGEST : LR_VECTOR_NUM_SUMS;
         const bool is_added = n / 2 % 2 != 0;
@@ -194,41 +108,6 @@ static void test_join_sums(void **context)
     }
 }
 
-static void test_divide_counts(void **context)
-{
-    for (int has_additive = 0; has_additive < 2; has_additive++) {
-        struct gl_program *program =
-            device_program("vector/divide_counts.comp", has_additive ? "HAS_ADDITIVE=1" : NULL);
-        for (int n = 0; n < NUM_COUNTS; n++) {
-            const int groups = n < 4 ? 1 : 3;
-            const struct vector_pass uniforms = {.first = {4, 1, 6}, .count = (uint32_t)counts[n]};
-            struct gl_pass pass = device_pass(program, &uniforms, sizeof(uniforms), groups);
-            struct reals *values = draw(false, 0, 40), *measured = draw(false, 3, 9), *additive = draw(false, 0, 1);
-            double wanted[LR_VECTOR_NUM_SUMS] = {0}, found[LR_VECTOR_NUM_SUMS], *ratios = kept_doubles(MOST);
-            const float tiny = 1.2e-38f;
-            values->values[4 + 30] = (double)tiny; /* a ratio too large for a float */
-            device_check(gl_buffer_upload(values->buffer, 4 * (4 + 30), 4, &tiny) == LR_OK);
-            for (int k = 0; k < counts[n]; k++) {
-                const double y = measured->values[1 + k];
-                const double e = values->values[4 + k] + (has_additive ? additive->values[6 + k] : 0);
-                const bool is_left_out = y > 0 && e <= 0;
-                ratios[k] = y > 0 && e > 0 ? fmin(y / e, 0x1p127) : 0;
-                wanted[0] += is_left_out ? 0 : (y > 0 ? y * log(e) : 0) - e;
-                wanted[1] += is_left_out ? 0 : y;
-                wanted[2] += e;
-                wanted[3] += is_left_out;
-                wanted[4] += is_left_out ? y : 0;
-            }
-            device_run_on(&pass, LR_BIND_VECTOR_Y, values->buffer, LR_BIND_VECTOR_IN, measured->buffer,
-                          LR_BIND_VECTOR_IN + 1, additive->buffer, LR_BIND_VECTOR_SUMS,
-                          device_buffer(groups * LR_VECTOR_NUM_SUMS * 8, NULL));
-            expect_reals(values, ratios, (const uint32_t[2]){4, uniforms.count}, false);
-            join(pass.buffers[LR_BIND_VECTOR_SUMS].buffer, groups, LR_VECTOR_NUM_SUMS, found);
-            expect_sums(found, wanted);
-        }
-    }
-}
-
 /* --- neighbours --- */
 
 /* A grid and the layers that a pass computes; its x begins one layer earlier if such a layer exists. */
@@ -236,7 +115,6 @@ struct layers {
     int size[3], first, count;
 };
 static const struct layers layered[] = {{{1, 1, 1}, 0, 1}, {{5, 3, 7}, 0, 7}, {{5, 3, 7}, 2, 3}, {{9, 7, 3}, 1, 2}};
-enum { NUM_LAYERED = sizeof(layered) / sizeof(layered[0]) };
 
 static int voxel_at(const struct layers *layers, const int at[3])
 {
@@ -254,7 +132,7 @@ static void test_convolve(void **context)
     } uniforms = {.weights = {0.5, 0.3, -0.2, 0.15, 0.1, 0.05, 0.02}};
     for (int is_double = 0; is_double < 2; is_double++) {
         struct gl_program *program = device_program("vector/convolve.comp", is_double ? "REAL=double" : NULL);
-        for (int n = 0; n < 9 * NUM_LAYERED; n++) {
+        for (int n = 0; n < 9 * length_of(layered); n++) {
             const struct layers *layers = &layered[n / 9];
             const int plane = layers->size[0] * layers->size[1], axis = n % 3,
                       reach = (const int[3]){0, 1, 6}[n / 3 % 3];
@@ -298,7 +176,7 @@ static void test_differences(void **context)
         snprintf(defines, sizeof(defines), "WHAT=%d REAL=%s%s", what, is_double ? "double" : "float",
                  has_kappa ? " HAS_KAPPA" : "");
         struct gl_program *program = device_program("vector/differences.comp", defines);
-        for (int n = 0; n < 2 * NUM_LAYERED; n++) {
+        for (int n = 0; n < 2 * length_of(layered); n++) {
             const struct layers *layers = &layered[n / 2];
             const int plane = layers->size[0] * layers->size[1], from = layers->first > 0 ? layers->first - 1 : 0;
             uniforms.epsilon = n % 2 == 0 ? 0 : 0.03; /* 0: a pair of zeros has no term */
@@ -343,7 +221,7 @@ static void test_differences(void **context)
 static void test_fill(void **context)
 {
     struct gl_program *program = device_program("common/fill.comp", NULL);
-    for (int n = 0; n < 2 * NUM_COUNTS; n++) {
+    for (int n = 0; n < 2 * length_of(counts); n++) {
         const uint32_t range[4] = {n % 2 == 0 ? 0 : 7, (uint32_t)counts[n / 2]}, pair[2] = {0xdeadbeef, 17};
         uint32_t uniforms[8] = {range[0], range[1], 0, 0, pair[0], pair[1]};
         struct gl_pass pass = device_pass(program, uniforms, sizeof(uniforms), 2);
@@ -427,5 +305,5 @@ static void test_image_order(void **context)
     }
 }
 
-stage_main("render_alone_vector", CASE(test_apply), CASE(test_sums), CASE(test_join_sums), CASE(test_divide_counts),
-           CASE(test_convolve), CASE(test_differences), CASE(test_fill), CASE(test_blank), CASE(test_image_order))
+stage_main("render_alone_vector",
+           CASES(test_join_sums, test_convolve, test_differences, test_fill, test_blank, test_image_order))

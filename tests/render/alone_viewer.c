@@ -522,7 +522,7 @@ static void test_slice_mixed(void **context)
     for (int k = 0; k < 2 * 3 * 5; k++) values[k] = 0.5f + 0.17f * (float)(k * 7 % 30);
     for (int k = 0; k < 3 * 2 * 2; k++) other[k] = 0.63f + 0.41f * (float)(k * 5 % 12);
     values[16] = 0.0f; /* has no ratio */
-    for (size_t n = 0; n < sizeof(styles) / sizeof(styles[0]); n++) {
+    for (int n = 0; n < length_of(styles); n++) {
         struct scene scene = make_scene();
         struct view *view = &scene.view;
         const int32_t *style = styles[n];
@@ -662,6 +662,6 @@ static void test_volume_frag(void **context)
     }
 }
 
-stage_main("render_alone_viewer", CASE(test_lines_vert), CASE(test_slice_vert), CASE(test_volume_vert),
-           CASE(test_crystals_vert), CASE(test_boxes_vert), CASE(test_flat_frag), CASE(test_lines_frag),
-           CASE(test_slice_frag), CASE(test_slice_mixed), CASE(test_crystals_frag), CASE(test_volume_frag))
+stage_main("render_alone_viewer", CASES(test_lines_vert, test_slice_vert, test_volume_vert, test_crystals_vert,
+                                        test_boxes_vert, test_flat_frag, test_lines_frag, test_slice_frag,
+                                        test_slice_mixed, test_crystals_frag, test_volume_frag))

@@ -40,7 +40,7 @@ static bool compare(struct subject *subject, const double (*points)[3], int num_
 static void test_every_kind_of_scanner(void **unused)
 {
     uint64_t state = test_seed();
-    for (int n = 0; n < NUM_SCANNER_CASES; n++) {
+    for (int n = 0; n < length_of(scanner_cases); n++) {
         const struct scanner_case *at = &scanner_cases[n];
         double points[NUM_TEST_POINTS][3];
         int draws = 0, num_points;
@@ -92,5 +92,4 @@ static void test_real_scanners(void **unused)
     check_preset("ge-explore-vista-dr", small_animal, 5, 0);
 }
 
-stage_main("render_columns", CASE(test_every_kind_of_scanner), CASE(test_more_elements_than_expected),
-           CASE(test_real_scanners))
+stage_main("render_columns", CASES(test_every_kind_of_scanner, test_more_elements_than_expected, test_real_scanners))

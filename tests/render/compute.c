@@ -22,30 +22,6 @@ static void choose_mode(struct subject *subject, int k)
     subject->params.rays = k == MOST_RAYS ? 0 : k + 1;
 }
 
-static void compare(struct subject *subject, const struct row *expected)
-{
-    const bool exact = subject->params.mode == LR_MODE_EXACT;
-    const struct row *found = subject_rows(subject, "compute");
-    struct gap gap = {0};
-    for (int n = 0; n < NUM_POINTS; n++) gap_add_rows(&gap, &found[n], &expected[n]);
-    double l2 = sqrt(gap.squared / gap.norm);
-    print_message("%-14s %s R = %d: L2 %.1e, worst %.1e of the largest\n", subject->name, exact ? "exact" : "sampled",
-                  subject->params.rays, l2, gap.worst / gap.largest);
-    assert_true(gap.norm > 0);
-    if (!exact && l2 > most_l2) {
-        struct eye *eye = eye_create(subject->scanner, subject->params.rays);
-        double squared = 0;
-        for (int n = 0; n < NUM_POINTS; n++) {
-            struct gap of_point = {0};
-            gap_add_rows(&of_point, &found[n], &expected[n]);
-            squared += gap_sure(subject->name, n, &of_point, eye_borderline_weight(eye, subject->points[n]));
-        }
-        l2 = sqrt(squared / gap.norm);
-        print_message("%-14s without lines near edges: L2 %.1e\n", subject->name, l2);
-    }
-    assert_all(l2 <= most_l2, !exact || gap.worst <= exact_worst * gap.largest);
-}
-
 static void check_scanner(const struct scanner_case *at, const lr_image *mu, uint64_t *state)
 {
     double points[NUM_POINTS][3];
@@ -74,7 +50,26 @@ static void check_scanner(const struct scanner_case *at, const lr_image *mu, uin
     } while (!all_see);
     for (int k = 0; k <= MOST_RAYS; k++) {
         choose_mode(subject, k);
-        compare(subject, expected[k]);
+        const bool exact = subject->params.mode == LR_MODE_EXACT;
+        const struct row *found = subject_rows(subject, "compute");
+        struct gap gap = {0};
+        for (int n = 0; n < NUM_POINTS; n++) gap_add_rows(&gap, &found[n], &expected[k][n]);
+        double l2 = sqrt(gap.squared / gap.norm);
+        print_message("%-14s %s R = %d: L2 %.1e, worst %.1e of the largest\n", subject->name,
+                      exact ? "exact" : "sampled", subject->params.rays, l2, gap.worst / gap.largest);
+        assert_true(gap.norm > 0);
+        if (!exact && l2 > most_l2) {
+            struct eye *eye = eye_create(subject->scanner, subject->params.rays);
+            double squared = 0;
+            for (int n = 0; n < NUM_POINTS; n++) {
+                struct gap of_point = {0};
+                gap_add_rows(&of_point, &found[n], &expected[k][n]);
+                squared += gap_sure(subject->name, n, &of_point, eye_borderline_weight(eye, subject->points[n]));
+            }
+            l2 = sqrt(squared / gap.norm);
+            print_message("%-14s without lines near edges: L2 %.1e\n", subject->name, l2);
+        }
+        assert_all(l2 <= most_l2, !exact || gap.worst <= exact_worst * gap.largest);
     }
     destroy_kept(NULL);
 }
@@ -82,7 +77,7 @@ static void check_scanner(const struct scanner_case *at, const lr_image *mu, uin
 static void test_every_kind_of_scanner(void **unused)
 {
     uint64_t state = test_seed();
-    for (int k = 0; k < NUM_SCANNER_CASES; k++) check_scanner(&scanner_cases[k], NULL, &state);
+    for (int k = 0; k < length_of(scanner_cases); k++) check_scanner(&scanner_cases[k], NULL, &state);
 }
 
 static void test_absorption(void **unused)
@@ -109,4 +104,4 @@ static void test_deterministic(void **unused)
     lr_image_destroy(mu);
 }
 
-stage_main("render_compute", CASE(test_every_kind_of_scanner), CASE(test_absorption), CASE(test_deterministic))
+stage_main("render_compute", CASES(test_every_kind_of_scanner, test_absorption, test_deterministic))

@@ -102,29 +102,6 @@ static lr_pixel pixel_of(const struct stage *stage, const struct texel *hit, flo
     return (lr_pixel){(float)module, (float)(within % nu), (float)(within / nu), hit->weight, path_mm};
 }
 
-static void compare_point(struct tally *tally, struct stage *stage, const struct lr_backend *cpu, uint64_t *state)
-{
-    const struct lr_batch batch = render_by_hand(stage, state, true);
-    const struct texel *hits = read_atlas(stage, 0, sizeof(*hits));
-    const float *paths_mm = read_atlas(stage, 1, sizeof(*paths_mm));
-    for (int k = 0; k < batch.num_images; k++) {
-        const struct lr_plan_image *image = &batch.images[k];
-        const int width = stage->scanner->modules[image->primary].crystals[0] * stage->plan->rays;
-        lr_pixel *want = kept(eye_num_pixels(stage->eye, image->primary), sizeof(*want));
-        stage_check(stage, cpu->fns->picture(cpu->self, stage->eye->point_mm, image->primary, want) == LR_OK);
-        for (int n = 0; n < stage->plan->tile[0] * stage->plan->tile[1]; n++) {
-            const int at[2] = {n % stage->plan->tile[0], n / stage->plan->tile[0]};
-            const int64_t texel = stage_texel(stage, image, at[0], at[1]);
-            if (stage_in_window(stage, image, at[0], at[1])) {
-                const lr_pixel got = pixel_of(stage, &hits[texel], paths_mm[texel]);
-                compare_pixel(tally, stage, image->primary, at, got, want[at[1] * width + at[0]]);
-            } else if (hits[texel].crystal != 0) {
-                note(tally, stage, image->primary, at, "a texel beyond the window is drawn");
-            }
-        }
-    }
-}
-
 /* One scanner at a number of points; returns how many pixels are wrong. */
 struct run {
     struct gl_context *ctx;
@@ -147,7 +124,27 @@ static int64_t compare_scanner(const struct run *run, lr_scanner *scanner, uint6
         double point_mm[3];
         test_point(scanner, run->reach_mm, k, state, point_mm);
         eye_place(stage->eye, point_mm);
-        if (!stage->eye->hiding || eye_least_height(stage->eye) >= 0.5) compare_point(&tally, stage, &cpu, state);
+        if (!stage->eye->hiding || eye_least_height(stage->eye) >= 0.5) {
+            const struct lr_batch batch = render_by_hand(stage, state, true);
+            const struct texel *hits = read_atlas(stage, 0, sizeof(*hits));
+            const float *paths_mm = read_atlas(stage, 1, sizeof(*paths_mm));
+            for (int i = 0; i < batch.num_images; i++) {
+                const struct lr_plan_image *image = &batch.images[i];
+                const int width = stage->scanner->modules[image->primary].crystals[0] * stage->plan->rays;
+                lr_pixel *want = kept(eye_num_pixels(stage->eye, image->primary), sizeof(*want));
+                stage_check(stage, cpu.fns->picture(cpu.self, stage->eye->point_mm, image->primary, want) == LR_OK);
+                for (int n = 0; n < stage->plan->tile[0] * stage->plan->tile[1]; n++) {
+                    const int at[2] = {n % stage->plan->tile[0], n / stage->plan->tile[0]};
+                    const int64_t texel = stage_texel(stage, image, at[0], at[1]);
+                    if (stage_in_window(stage, image, at[0], at[1])) {
+                        const lr_pixel got = pixel_of(stage, &hits[texel], paths_mm[texel]);
+                        compare_pixel(&tally, stage, image->primary, at, got, want[at[1] * width + at[0]]);
+                    } else if (hits[texel].crystal != 0) {
+                        note(&tally, stage, image->primary, at, "a texel beyond the window is drawn");
+                    }
+                }
+            }
+        }
     }
     print_message("%-14s R = %d: %8lld lines, %7lld hits, %3lld borderline, %3lld differ (at most %.1e pitches from an "
                   "edge), weights to %.1e, paths to %.1e\n",
@@ -165,7 +162,7 @@ static void test_scanners(void **context)
     static const int rays[] = {4, 2, 3, 1, 8};
     uint64_t state = test_seed();
     int64_t wrong = 0;
-    for (int k = 0; k < NUM_SCANNER_CASES; k++) {
+    for (int k = 0; k < length_of(scanner_cases); k++) {
         const struct scanner_case *at = &scanner_cases[k];
         for (int r = 0; r < 5; r++) {
             /* R = 4 with all scanners, other R with every second one; only few images are large. */
@@ -301,5 +298,5 @@ static void test_fragments_are_counted(void **context)
     }
 }
 
-stage_main("render_correspondence", EACH(CASE, test_scanners, test_preset, test_random_scanners, test_crowded_scanners,
-                                         test_absorption, test_window_of_lors, test_fragments_are_counted))
+stage_main("render_correspondence", CASES(test_scanners, test_preset, test_random_scanners, test_crowded_scanners,
+                                          test_absorption, test_window_of_lors, test_fragments_are_counted))

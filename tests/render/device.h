@@ -35,7 +35,7 @@ static inline int stage_run(int argc, char **argv, const char *group, struct CMU
     int main(int argc, char **argv)                                                                                    \
     {                                                                                                                  \
         struct CMUnitTest tests[] = {__VA_ARGS__};                                                                     \
-        return stage_run(argc, argv, group, tests, sizeof(tests) / sizeof(tests[0]));                                  \
+        return stage_run(argc, argv, group, tests, length_of(tests));                                                  \
     }
 
 /* Fails the test with the last message in the context's log. */
@@ -61,7 +61,7 @@ static struct device_made {
     char key[192];
     struct gl_program *program;
 } device_made[32];
-static struct device_made *const device_made_end = device_made + sizeof(device_made) / sizeof(device_made[0]);
+static struct device_made *const device_made_end = device_made + length_of(device_made);
 
 static inline void device_end_program(void *object)
 {

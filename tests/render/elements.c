@@ -47,9 +47,9 @@ static double check_elements(const struct scanner_case *at, int rays, int sample
 
 static void test_single_samples(void **unused)
 {
-    for (int k = 0; k < NUM_SCANNER_CASES; k++) {
+    for (int k = 0; k < length_of(scanner_cases); k++) {
         const struct scanner_case *at = &scanner_cases[k];
-        check_elements(at, k == NUM_SCANNER_CASES - 1 ? 1 : 2 + k % 3, 1, at->reach_mm / 3);
+        check_elements(at, k == length_of(scanner_cases) - 1 ? 1 : 2 + k % 3, 1, at->reach_mm / 3);
     }
 }
 
@@ -85,4 +85,4 @@ static void test_pictures(void **unused)
     assert_true(counts[0] > 100 && counts[1] > 100);
 }
 
-stage_main("render_elements", EACH(CASE, test_single_samples, test_eight_samples, test_lines_onto_edges, test_pictures))
+stage_main("render_elements", CASES(test_single_samples, test_eight_samples, test_lines_onto_edges, test_pictures))

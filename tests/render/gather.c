@@ -25,6 +25,8 @@ struct gathering {
     float *values; /* of all LORs */
 };
 
+enum { APART = 1311 }; /* voxels of two rows */
+
 static struct gathering gathering_of(struct stage *stage, uint64_t *state)
 {
     const int num_images = stage->plan->max_images;
@@ -33,12 +35,14 @@ static struct gathering gathering_of(struct stage *stage, uint64_t *state)
                                   .made = stage_make_up(stage, num_images, 0.8, state),
                                   .rows = kept(num_images, sizeof(*gathering.rows)),
                                   .values = kept_random_floats(stage->lors->count, 0.5, 2, state)};
-    int num_rows = 0; /* rows with one, two, three images, in voxels far apart */
+    /* Rows with one, two, three images, from the first voxel to the last, far apart. The third row is of the first
+     * voxel again, as if two batches shared it. */
+    int num_rows = 0;
     for (int k = 0; k < num_images; k++) {
         if (k == 0 || test_random(state) < 0.5) {
             const float factor = (float)random_between(state, 0.1, 1);
-            gathering.rows[num_rows] = (struct lr_plan_row){(uint32_t)k, 0, (uint32_t)(num_rows * 1311), factor};
-            num_rows++;
+            const uint32_t voxel = num_rows == 2 ? 0 : (uint32_t)num_rows * APART;
+            gathering.rows[num_rows++] = (struct lr_plan_row){(uint32_t)k, 0, voxel, factor};
         }
         gathering.rows[num_rows - 1].end_image = (uint32_t)k + 1;
     }
@@ -120,21 +124,17 @@ static void check_collected(const struct gathering *gathering, const struct lr_g
 {
     float *sums = read_target(gathering->stage, gather->sums[gather->num_halvings - 1]);
     const int64_t num_voxels = gather->image.count;
-    float *voxels = kept(num_voxels, sizeof(*voxels));
+    float *voxels = kept_floats(num_voxels);
+    double *want = kept_doubles(num_voxels);
     lr_vector image = lr_vector_of_floats(voxels, num_voxels);
-    int next = 0;
     stage_check(gathering->stage, lr_texels_copy(&gather->image, &image, false) == LR_OK);
-    for (int64_t voxel = 0; voxel < num_voxels; voxel++) {
-        const struct lr_plan_row *row = &gathering->rows[next];
-        double want = 0;
-        if (next < gathering->batch.num_rows && row->row == voxel) {
-            for (uint32_t slot = row->first_image; slot < row->end_image; slot++) want += (double)sums[slot];
-            want *= times * (double)row->factor;
-            next++;
-        }
-        assert_close((double)voxels[voxel], want, step_tolerance * (1 + times));
+    for (int r = 0; r < gathering->batch.num_rows; r++) {
+        const struct lr_plan_row *row = &gathering->rows[r];
+        for (uint32_t slot = row->first_image; slot < row->end_image; slot++)
+            want[row->row] += times * (double)row->factor * (double)sums[slot];
     }
-    assert_int_equal(next, gathering->batch.num_rows);
+    for (int64_t voxel = 0; voxel < num_voxels; voxel++)
+        assert_close((double)voxels[voxel], want[voxel], step_tolerance * (1 + times));
 }
 
 static void check_gather(struct gathering *gathering, int times)
@@ -143,7 +143,7 @@ static void check_gather(struct gathering *gathering, int times)
     struct lr_gather gather;
     const struct lr_pair_window *window = &gathering->window;
     struct lr_texels lors = lr_texels_create(stage->ctx, "LOR image", window->num_values);
-    const int64_t num_voxels = gathering->rows[gathering->batch.num_rows - 1].row + 7;
+    const int64_t num_voxels = (gathering->batch.num_rows - 1) * APART + 1;
     stage_check(stage, lors.target != NULL);
     stage_check(stage, lr_scene_set_window(&stage->scene, window) == LR_OK);
     stage_check(stage, lr_texels_copy(&lors, vector_of(gathering->values + window->first_value, window->num_values),
@@ -167,7 +167,7 @@ static void check_gather(struct gathering *gathering, int times)
 static void test_gather_all_scanners(void **context)
 {
     uint64_t state = test_seed();
-    for (int k = 0; k < NUM_SCANNER_CASES; k++) {
+    for (int k = 0; k < length_of(scanner_cases); k++) {
         struct stage *stage = stage_open(&(struct stage_params){
             .ctx = *context, .scanner = scanner_cases[k].create(), .rays = 1 + k % 5, .min_tiles = 11});
         struct gathering gathering = gathering_of(stage, &state);
@@ -204,52 +204,4 @@ static void test_gather_single_pixels(void **context)
     check_gather(&gathering, 2);
 }
 
-/* --- collect, as a single pass --- */
-
-static void test_collect_alone(void **context)
-{
-    enum { COLUMNS = 5, ROWS = 4, WIDTH = 16, HEIGHT = 3 };
-    /* Two rows belong to voxel 20, as if two batches shared it; voxel 0 and the last voxel are corners. */
-    const struct lr_plan_row rows[] = {{0, 1, 0, 1.0f}, {1, 7, 20, 0.5f}, {7, 12, 47, 0.125f}, {12, 20, 20, 2.0f}};
-    const struct {
-        int32_t image_size[2], columns, unused;
-    } block = {{WIDTH, HEIGHT}, COLUMNS, 0};
-    struct gl_context *ctx = *context;
-    uint64_t state = test_seed();
-    float sums[COLUMNS * ROWS], voxels[WIDTH * HEIGHT];
-    double want[WIDTH * HEIGHT] = {0};
-    for (int k = 0; k < COLUMNS * ROWS; k++) sums[k] = (float)random_between(&state, 1, 2);
-    for (int k = 0; k < 4; k++)
-        for (uint32_t image = rows[k].first_image; image < rows[k].end_image; image++)
-            want[rows[k].row] += (double)sums[image] * (double)rows[k].factor;
-    struct gl_program *program =
-        gl_program_create(ctx, &(struct gl_program_params){.vertex = "correspondence/raster/collect.vert",
-                                                           .fragment = "correspondence/raster/value.frag",
-                                                           .label = "collect alone"});
-    struct gl_texture *source = gl_texture_create(
-        ctx, &(struct gl_texture_params){.label = "sums", .format = GL_R32F, .width = COLUMNS, .height = ROWS});
-    struct gl_target *target = gl_target_create(
-        ctx,
-        &(struct gl_target_params){.label = "voxels", .width = WIDTH, .height = HEIGHT, .colour_formats = {GL_R32F}});
-    struct gl_buffer *buffer =
-        gl_buffer_create(ctx, &(struct gl_buffer_params){.label = "rows", .size_bytes = sizeof(rows), .data = rows});
-    assert_true(program && source && target && buffer);
-    assert_ok(gl_texture_upload(source, NULL, sums));
-    struct gl_pass pass = filled(struct gl_pass, .label = "collect alone", .program = program, .uniforms = &block,
-                                 .uniform_bytes = sizeof(block), .target = target, .blending = GL_BLENDING_ADD,
-                                 .primitive = GL_POINTS, .vertices = 4, .instances = 1);
-    pass.buffers[LR_BIND_ROWS].buffer = buffer;
-    pass.textures[LR_UNIT_SUMS] = source;
-    assert_ok(gl_pass_run(ctx, &pass), gl_texture_read(target->colours[0], NULL, voxels));
-    for (int k = 0; k < WIDTH * HEIGHT; k++) {
-        /* each is a sum of at most 8 + 6 positive terms */
-        assert_close((double)voxels[k], want[k], 1e-6);
-    }
-    gl_buffer_destroy(buffer);
-    gl_target_destroy(target);
-    gl_texture_destroy(source);
-    gl_program_destroy(program);
-}
-
-stage_main("render_gather", CASE(test_gather_all_scanners), CASE(test_gather_windows), CASE(test_gather_single_pixels),
-           CASE(test_collect_alone))
+stage_main("render_gather", CASES(test_gather_all_scanners, test_gather_windows, test_gather_single_pixels))

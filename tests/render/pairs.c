@@ -44,7 +44,6 @@ static const struct scanner_case cases[] = {{"bench", create_bench, 30},
                                             {"ruled tilted", create_ruled_tilted, 10},
                                             {"barrel", create_barrel, 10},
                                             {"box", create_box, 9}};
-enum { NUM_CASES = sizeof(cases) / sizeof(cases[0]) };
 
 /* A grid with two voxels along each axis, one around the point, the other towards the centre, because grids must reach
  * into the scanner. Returns the point's voxel. */
@@ -98,7 +97,7 @@ static bool check_rows(const char *name, lr_scanner *scanner, double reach_mm, u
 static void test_rows(void **unused)
 {
     uint64_t state = test_seed();
-    for (int n = 0; n < NUM_CASES; n++)
+    for (int n = 0; n < length_of(cases); n++)
         assert_true(check_rows(cases[n].name, cases[n].create(), cases[n].reach_mm, &state));
 }
 
@@ -124,13 +123,11 @@ static void test_random_modules(void **unused)
 static void test_projections(void **unused)
 {
     uint64_t state = test_seed();
-    for (int n = 0; n < NUM_CASES; n++) {
+    for (int n = 0; n < length_of(cases); n++) {
         const double edge = cases[n].reach_mm / 5;
         struct subject *subject = subject_open(cases[n].name, cases[n].create());
-        subject->grid = lr_grid_centred((const int[3]){6, 7, 5}, (const double[3]){edge, edge, edge});
-        subject->grid.origin_mm[0] += 0.7 * edge;
-        subject->grid.origin_mm[1] -= 0.4 * edge;
-        subject->grid.origin_mm[2] += 0.9 * edge;
+        subject->grid = shifted_grid((const int[3]){6, 7, 5}, (const double[3]){edge, edge, edge},
+                                     (const double[3]){0.7 * edge, -0.4 * edge, 0.9 * edge});
         subject->params.mode = LR_MODE_EXACT;
         memcpy(subject->params.samples, (const int[3]){2, 1, 3}, sizeof(subject->params.samples));
         const int64_t num_voxels = lr_grid_num_voxels(&subject->grid), num_lors = subject->lors->count;
@@ -162,43 +159,6 @@ static void test_deterministic(void **unused)
     check_deterministic(subject, kept_random_floats(lr_grid_num_voxels(&subject->grid), 0, 2, &state), 2e-6, 1e-7);
 }
 
-/* --- parts --- */
-
-static void check_near(const float *found, const float *expected, int64_t count)
-{
-    const struct gap gap = gap_of_floats(found, expected, count);
-    assert_all(gap.largest > 0, gap.worst <= 2e-6 * gap.largest);
-}
-
-/* The forward projection of a part equals that of all LORs at the part's LORs. The back-projection equals that of all
- * LORs with 0 outside the part, also for values of 1. */
-static void check_part(struct subject *subject, int every_lor, int64_t max_memory_bytes, uint64_t *state)
-{
-    const struct part part = choose_part(subject->lors, 1, 3, 0, every_lor);
-    const int64_t num_voxels = lr_grid_num_voxels(&subject->grid), count = part.count;
-    const float *image = kept_random_floats(num_voxels, 0, 2, state);
-    float *values = kept(count, sizeof(*values)), *picked = kept(count, sizeof(*picked));
-    float *sum = kept(num_voxels, sizeof(*sum)), *among = kept(subject->lors->count, sizeof(*among));
-    subject->params.max_memory_bytes = 0;
-    const float *all = project(subject, "compute", true, image);
-    subject->params.max_memory_bytes = max_memory_bytes;
-    lr_operator *op = subject_open_operator(subject, "compute");
-    subject->params.max_memory_bytes = 0;
-    for (int64_t k = 0; k < count; k++) picked[k] = all[part.lors[k]];
-    assert_ok(array_forward_part(op, &part.selection, image, values));
-    check_near(values, picked, count);
-    for (int ones = 0; ones < 2; ones++) {
-        for (int64_t k = 0; k < count; k++) {
-            values[k] = ones ? 1.0f : (float)test_random(state);
-            among[part.lors[k]] = values[k];
-        }
-        assert_ok(ones ? array_sensitivity_part(op, &part.selection, sum)
-                       : array_back_part(op, &part.selection, values, sum));
-        check_near(sum, project(subject, "compute", false, among), num_voxels);
-    }
-    lr_operator_destroy(op);
-}
-
 /* Parts of pairs and of LORs, in one window and in windows of three pairs of 42 x 42 LORs each. */
 static void test_parts(void **unused)
 {
@@ -208,8 +168,15 @@ static void test_parts(void **unused)
     subject->params.mode = LR_MODE_EXACT;
     subject->params.samples[2] = 2;
     assert_true(subject->lors->num_pairs > 30 && subject->lors->offsets[1] == 42 * 42);
-    for (int k = 0; k < 4; k++)
-        check_part(subject, k % 2 == 0 ? 1 : 5, k < 2 ? 0 : 3 * 42 * 42 * (int64_t)sizeof(float), &state);
+    for (int k = 0; k < 4; k++) {
+        const struct part part = choose_part(subject->lors, 1, 3, 0, k % 2 == 0 ? 1 : 5);
+        subject->num_ops = 0;
+        subject->params.max_memory_bytes = k < 2 ? 0 : 3 * 42 * 42 * (int64_t)sizeof(float);
+        subject_operator(subject, "compute");
+        subject->params.max_memory_bytes = 0;
+        subject_operator(subject, "compute");
+        check_part(subject, &part.selection, 2e-6, false, &state);
+    }
 }
 
-stage_main("render_pairs", EACH(CASE, test_rows, test_projections, test_deterministic, test_parts, test_random_modules))
+stage_main("render_pairs", CASES(test_rows, test_projections, test_deterministic, test_parts, test_random_modules))

@@ -45,7 +45,7 @@ static void check_rows(const char *name, lr_scanner *scanner, double reach_mm, c
 static void test_every_kind_of_scanner(void **unused)
 {
     uint64_t state = test_seed();
-    for (int k = 0; k < NUM_SCANNER_CASES; k++)
+    for (int k = 0; k < length_of(scanner_cases); k++)
         check_rows(scanner_cases[k].name, scanner_cases[k].create(), scanner_cases[k].reach_mm, NULL, &state);
 }
 
@@ -134,5 +134,5 @@ static void test_absorption(void **unused)
     lr_image_destroy(mu);
 }
 
-stage_main("render_penetration", CASE(test_every_kind_of_scanner), CASE(test_random_scanners), CASE(test_absorption),
-           CASE(test_role_of_a_wide_module), CASE(test_projections), CASE(test_refusals))
+stage_main("render_penetration", CASES(test_every_kind_of_scanner, test_random_scanners, test_absorption,
+                                       test_role_of_a_wide_module, test_projections, test_refusals))

@@ -72,41 +72,37 @@ static struct lr_batch plan_point(struct setting *setting, const double point_mm
 
 /* --- roles --- */
 
-/* A pair is drawn in at most one of its two directions, with the primary that the rules give. */
-static void check_roles(struct setting *setting, const double point_mm[1][3], int *num_ties)
-{
-    const struct lr_batch batch = plan_point(setting, point_mm);
-    for (int k = 0; k < batch.num_draws; k++) {
-        const int i = batch.images[batch.draws[k].image].primary, j = pairs_with(&batch.draws[k]);
-        assert_true(setting->plan->hiding || batch.draws[k].secondary == (uint32_t)j);
-        if (j < 0) continue;
-        const double a = setting->eye->modules[i].distance_squared, b = setting->eye->modules[j].distance_squared;
-        const int other = image_of(&batch, j);
-        assert_all(i != j, setting->eye->modules[i].height > 0, setting->eye->modules[j].height > 0);
-        assert_true(a > b || fabs(a - b) <= 1e-9 * a);
-        if (fabs(a - b) <= 1e-9 * fmax(a, b)) {
-            assert_true(i < j);
-            ++*num_ties;
-        }
-        assert_false(other >= 0 && draws(&batch, other, i));
-        /* Draws come in ascending order of index: of two equal hits the depth test keeps the first, so the lower
-         * index. */
-        assert_true(k == 0 || batch.draws[k - 1].image < batch.draws[k].image ||
-                    (batch.draws[k - 1].secondary & LR_BEFORE_PRIMARY) != 0 ||
-                    (batch.draws[k - 1].secondary & LR_DRAW_MODULE) < (uint32_t)j);
-    }
-}
-
 static void test_roles(void **unused)
 {
     uint64_t state = test_seed();
     int num_ties = 0;
-    for (int k = 0; k < NUM_SCANNER_CASES; k++) {
+    for (int k = 0; k < length_of(scanner_cases); k++) {
         struct setting *setting = setting_open(scanner_cases[k].create(), 1, 512);
         for (int point = 0; point < NUM_TEST_POINTS; point++) {
             double at[1][3];
             test_point(setting->scanner, scanner_cases[k].reach_mm, point, &state, at[0]);
-            check_roles(setting, (const double(*)[3])at, &num_ties);
+            /* A pair is drawn in at most one of its two directions, with the primary that the rules give. */
+            const struct lr_batch batch = plan_point(setting, (const double(*)[3])at);
+            for (int n = 0; n < batch.num_draws; n++) {
+                const int i = batch.images[batch.draws[n].image].primary, j = pairs_with(&batch.draws[n]);
+                assert_true(setting->plan->hiding || batch.draws[n].secondary == (uint32_t)j);
+                if (j < 0) continue;
+                const double a = setting->eye->modules[i].distance_squared,
+                             b = setting->eye->modules[j].distance_squared;
+                const int other = image_of(&batch, j);
+                assert_all(i != j, setting->eye->modules[i].height > 0, setting->eye->modules[j].height > 0);
+                assert_true(a > b || fabs(a - b) <= 1e-9 * a);
+                if (fabs(a - b) <= 1e-9 * fmax(a, b)) {
+                    assert_true(i < j);
+                    ++num_ties;
+                }
+                assert_false(other >= 0 && draws(&batch, other, i));
+                /* Draws come in ascending order of index: of two equal hits the depth test keeps the first, so the
+                 * lower index. */
+                assert_true(n == 0 || batch.draws[n - 1].image < batch.draws[n].image ||
+                            (batch.draws[n - 1].secondary & LR_BEFORE_PRIMARY) != 0 ||
+                            (batch.draws[n - 1].secondary & LR_DRAW_MODULE) < (uint32_t)j);
+            }
         }
         destroy_kept(NULL);
     }
@@ -131,38 +127,32 @@ static void test_ties_and_culling_at_the_centre(void **unused)
 
 /* --- culling --- */
 
-/* Every module that some line of the primary meets first is among the primary's draws. */
-static int check_visible(struct setting *setting, const double point_mm[1][3])
-{
-    const struct lr_batch batch = plan_point(setting, point_mm);
-    int met = 0;
-    for (int i = 0; i < setting->scanner->num_modules; i++) {
-        const int image = image_of(&batch, i);
-        if (setting->eye->modules[i].height <= 0) continue;
-        for (int pixel = 0; pixel < eye_num_pixels(setting->eye, i); pixel++) {
-            double ray[3], edge;
-            eye_pixel_line(setting->eye, i, pixel, ray);
-            const int j = eye_first_hit(setting->eye, i, ray, &edge);
-            if (j >= 0 && eye_pairs(setting->eye, i, j) && lr_lors_pair(setting->lors, i, j) >= 0) {
-                assert_all(image >= 0, draws(&batch, image, j));
-                met++;
-            }
-        }
-    }
-    return met;
-}
-
 static void test_nothing_visible_is_culled(void **unused)
 {
     uint64_t state = test_seed();
     int met = 0;
-    for (int k = 0; k < NUM_SCANNER_CASES + 20; k++) {
-        const bool random = k >= NUM_SCANNER_CASES;
+    for (int k = 0; k < length_of(scanner_cases) + 20; k++) {
+        const bool random = k >= length_of(scanner_cases);
         struct setting *setting = setting_open(random ? create_random(&state) : scanner_cases[k].create(), 1, 512);
         for (int point = 0; point < NUM_TEST_POINTS + (random ? 10 : 0); point++) {
             double at[1][3];
             test_point(setting->scanner, random ? 30 : scanner_cases[k].reach_mm, point, &state, at[0]);
-            met += check_visible(setting, (const double(*)[3])at);
+            /* Every module that some line of the primary meets first is among the primary's draws. */
+            const struct lr_batch batch = plan_point(setting, (const double(*)[3])at);
+            for (int i = 0; i < setting->scanner->num_modules; i++) {
+                const int image = image_of(&batch, i);
+                if (setting->eye->modules[i].height <= 0) continue;
+                for (int pixel = 0; pixel < eye_num_pixels(setting->eye, i); pixel++) {
+                    double ray[3], edge;
+                    eye_pixel_line(setting->eye, i, pixel, ray);
+                    const int j = eye_first_hit(setting->eye, i, ray, &edge);
+                    if (j >= 0 && eye_pairs(setting->eye, i, j) && lr_lors_pair(setting->lors, i, j) >= 0) {
+                        assert_all(image >= 0, draws(&batch, image, j));
+                        met++;
+                    }
+                }
+            }
+            met += met;
         }
         destroy_kept(NULL);
     }
@@ -181,29 +171,6 @@ static int counted(const struct setting *setting, int primary, const struct eye_
     return counts ? j : -1;
 }
 
-/* A line of a primary has the same result among the modules that its image lists as among all modules. counts[0]: lines
- * stopped on the primary's side, counts[1]: lines stopped by modules that only stop. */
-static void check_listed(const struct setting *setting, const struct lr_batch *batch, int image, int counts[3])
-{
-    const int i = batch->images[image].primary;
-    unsigned char listed[16] = {0}; /* for each module the sides on which the image lists it */
-    for (int k = 0; k < batch->num_draws; k++) {
-        const struct lr_plan_draw *draw = &batch->draws[k];
-        if ((int)draw->image == image)
-            listed[draw->secondary & LR_DRAW_MODULE] |= draw->secondary & LR_BEFORE_PRIMARY ? EYE_BEFORE : EYE_ACROSS;
-    }
-    for (int pixel = 0; pixel < eye_num_pixels(setting->eye, i); pixel++) {
-        double ray[3];
-        eye_pixel_line(setting->eye, i, pixel, ray);
-        const struct eye_line all = eye_follow(setting->eye, i, ray, NULL);
-        const struct eye_line some = eye_follow(setting->eye, i, ray, listed);
-        assert_int_equal(counted(setting, i, &all), counted(setting, i, &some));
-        counts[0] += all.stopped && all.first >= 0;
-        counts[1] += some.first >= 0 && !draws(batch, image, some.first);
-        counts[2] += counted(setting, i, &all) >= 0;
-    }
-}
-
 static void test_what_hides_is_listed(void **unused)
 {
     uint64_t state = test_seed();
@@ -216,7 +183,29 @@ static void test_what_hides_is_listed(void **unused)
             double at[1][3];
             test_point(scanner, 60, point, &state, at[0]);
             const struct lr_batch batch = plan_point(setting, (const double(*)[3])at);
-            for (int image = 0; image < batch.num_images; image++) check_listed(setting, &batch, image, counts);
+            for (int image = 0; image < batch.num_images; image++) {
+                /* A line of a primary has the same result among the modules that its image lists as among all
+                 * modules. counts[0]: lines stopped on the primary's side, counts[1]: lines stopped by modules that
+                 * only stop. */
+                const int i = batch.images[image].primary;
+                unsigned char listed[16] = {0}; /* for each module the sides on which the image lists it */
+                for (int n = 0; n < batch.num_draws; n++) {
+                    const struct lr_plan_draw *draw = &batch.draws[n];
+                    if ((int)draw->image == image)
+                        listed[draw->secondary & LR_DRAW_MODULE] |=
+                            draw->secondary & LR_BEFORE_PRIMARY ? EYE_BEFORE : EYE_ACROSS;
+                }
+                for (int pixel = 0; pixel < eye_num_pixels(setting->eye, i); pixel++) {
+                    double ray[3];
+                    eye_pixel_line(setting->eye, i, pixel, ray);
+                    const struct eye_line all = eye_follow(setting->eye, i, ray, NULL);
+                    const struct eye_line some = eye_follow(setting->eye, i, ray, listed);
+                    assert_int_equal(counted(setting, i, &all), counted(setting, i, &some));
+                    counts[0] += all.stopped && all.first >= 0;
+                    counts[1] += some.first >= 0 && !draws(&batch, image, some.first);
+                    counts[2] += counted(setting, i, &all) >= 0;
+                }
+            }
         }
         destroy_kept(NULL);
     }
@@ -257,37 +246,6 @@ static void test_neighbours_hide_nothing(void **unused)
 
 /* --- batches --- */
 
-static void check_tiles(const struct lr_plan *plan, const struct lr_batch *batch, int atlas_size)
-{
-    bool *taken = kept(plan->max_images, sizeof(*taken));
-    for (int k = 0; k < batch->num_images; k++) {
-        const struct lr_plan_image *image = &batch->images[k];
-        const int column = image->tile_x / plan->tile[0], row = image->tile_y / plan->tile[1];
-        assert_ints(image->tile_x % plan->tile[0], 0, image->tile_y % plan->tile[1], 0);
-        assert_true(column >= 0 && column < plan->columns && row >= 0 && row < batch->atlas_rows);
-        assert_all(image->tile_x + plan->tile[0] <= atlas_size, image->tile_y + plan->tile[1] <= atlas_size);
-        assert_false(taken[row * plan->columns + column]);
-        taken[row * plan->columns + column] = true;
-    }
-    assert_true(batch->num_images <= plan->max_images && batch->num_draws <= plan->max_draws);
-    assert_true(batch->atlas_rows <= plan->rows);
-}
-
-/* Rows ascend, and the images of the rows follow each other without gaps. */
-static void check_rows(const struct lr_batch *batch, int per_row)
-{
-    uint32_t next = 0;
-    for (int k = 0; k < batch->num_rows; k++) {
-        assert_true(k == 0 || batch->rows[k].row > batch->rows[k - 1].row);
-        assert_int_equal(batch->rows[k].first_image, next);
-        assert_true(batch->rows[k].end_image > next);
-        assert_close((double)batch->rows[k].factor, 1.0 / per_row, 1e-7);
-        next = batch->rows[k].end_image;
-    }
-    assert_int_equal(next, batch->num_images);
-    for (int k = 0; k < batch->num_draws; k++) assert_true(batch->draws[k].image < (uint32_t)batch->num_images);
-}
-
 /* Goes through all rows and counts each row's images. */
 static void count_batches(struct setting *setting, const struct lr_plan_work *work, int atlas_size, int *images_of_row,
                           int *num_batches, int *num_split)
@@ -296,8 +254,30 @@ static void count_batches(struct setting *setting, const struct lr_plan_work *wo
     struct lr_batch batch;
     *num_batches = *num_split = 0;
     while (lr_plan_next(setting->plan, work, &cursor, &batch)) {
-        check_tiles(setting->plan, &batch, atlas_size);
-        check_rows(&batch, lr_rows_per_row(work->rows));
+        const struct lr_plan *plan = setting->plan;
+        bool *taken = kept(plan->max_images, sizeof(*taken));
+        for (int k = 0; k < batch.num_images; k++) {
+            const struct lr_plan_image *image = &batch.images[k];
+            const int column = image->tile_x / plan->tile[0], row = image->tile_y / plan->tile[1];
+            assert_ints(image->tile_x % plan->tile[0], 0, image->tile_y % plan->tile[1], 0);
+            assert_true(column >= 0 && column < plan->columns && row >= 0 && row < batch.atlas_rows);
+            assert_all(image->tile_x + plan->tile[0] <= atlas_size, image->tile_y + plan->tile[1] <= atlas_size);
+            assert_false(taken[row * plan->columns + column]);
+            taken[row * plan->columns + column] = true;
+        }
+        assert_true(batch.num_images <= plan->max_images && batch.num_draws <= plan->max_draws);
+        assert_true(batch.atlas_rows <= plan->rows);
+        /* Rows ascend, and the images of the rows follow each other without gaps. */
+        uint32_t next = 0;
+        for (int k = 0; k < batch.num_rows; k++) {
+            assert_true(k == 0 || batch.rows[k].row > batch.rows[k - 1].row);
+            assert_int_equal(batch.rows[k].first_image, next);
+            assert_true(batch.rows[k].end_image > next);
+            assert_close((double)batch.rows[k].factor, 1.0 / lr_rows_per_row(work->rows), 1e-7);
+            next = batch.rows[k].end_image;
+        }
+        assert_int_equal(next, batch.num_images);
+        for (int k = 0; k < batch.num_draws; k++) assert_true(batch.draws[k].image < (uint32_t)batch.num_images);
         for (int k = 0; k < batch.num_rows; k++)
             images_of_row[batch.rows[k].row] += (int)(batch.rows[k].end_image - batch.rows[k].first_image);
         *num_split += cursor.point > 0;
@@ -412,7 +392,7 @@ static void test_small_atlas_is_refused(void **unused)
     lr_plan_destroy(NULL);
 }
 
-test_main("render_plan", CASE(test_roles), CASE(test_ties_and_culling_at_the_centre),
-          CASE(test_nothing_visible_is_culled), CASE(test_what_hides_is_listed), CASE(test_neighbours_hide_nothing),
-          CASE(test_batches_cover_rows), CASE(test_points_keep_their_precision), CASE(test_zero_emission_is_left_out),
-          CASE(test_windows_plan_their_pairs), CASE(test_small_atlas_is_refused))
+test_main("render_plan", CASES(test_roles, test_ties_and_culling_at_the_centre, test_nothing_visible_is_culled,
+                               test_what_hides_is_listed, test_neighbours_hide_nothing, test_batches_cover_rows,
+                               test_points_keep_their_precision, test_zero_emission_is_left_out,
+                               test_windows_plan_their_pairs, test_small_atlas_is_refused))

@@ -132,7 +132,7 @@ static void check_projections(lr_scanner *scanner, const char *name, double reac
 static void test_projections_meet_rows(void **unused)
 {
     uint64_t state = test_seed();
-    for (int k = 0; k < NUM_SCANNER_CASES - 1; k++) {
+    for (int k = 0; k < length_of(scanner_cases) - 1; k++) {
         const struct scanner_case *at = &scanner_cases[k];
         check_projections(at->create(), at->name, at->reach_mm, 1 + k % 4, (const int[3]){1, 1, 1}, &state);
     }
@@ -314,6 +314,6 @@ static void test_progress_and_cancel(void **unused)
     stage_check(bench->subject, back(bench, data, image) == LR_OK);
 }
 
-stage_main("render_projections", CASE(test_projections_meet_rows), CASE(test_batches_follow_each_other),
-           CASE(test_windows_make_no_difference), CASE(test_same_bits_twice), CASE(test_rows_after_windows),
-           CASE(test_points_and_fragments), CASE(test_zeros), CASE(test_progress_and_cancel))
+stage_main("render_projections", CASES(test_projections_meet_rows, test_batches_follow_each_other,
+                                       test_windows_make_no_difference, test_same_bits_twice, test_rows_after_windows,
+                                       test_points_and_fragments, test_zeros, test_progress_and_cancel))

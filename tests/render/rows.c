@@ -122,5 +122,5 @@ static void test_sink_stops(void **context)
     read_rows(stage, &(struct lr_rows){.grid = &grid, .samples = {1, 1, 1}, .end = 32}, 1, 5);
 }
 
-stage_main("render_rows", CASE(test_batches_make_no_difference), CASE(test_empty_rows),
-           CASE(test_rows_add_up_to_their_lines), CASE(test_sink_stops))
+stage_main("render_rows",
+           CASES(test_batches_make_no_difference, test_empty_rows, test_rows_add_up_to_their_lines, test_sink_stops))

@@ -177,6 +177,21 @@ static inline lr_scanner *create_ruled_tilted(void)
     return scanner_of(modules, 4, 12);
 }
 
+/* A ring of modules with u along the axis and v across, whose masks have one bit per
+ * LOR. */
+static inline lr_scanner *create_turned(void)
+{
+    const lr_module shape = {.crystals = {5, 7}, .pitch_mm = {2.4, 2.1}, .face_mm = {2.2, 2.1}, .depth_mm = 8};
+    lr_module modules[6];
+    for (int m = 0; m < 6; m++) {
+        modules[m] = place_module(&shape, &(struct placement){60 * m + 8, 30, m % 2, 0, 0, m % 3 ? 90 : 270});
+        for (int k = 0; k < 3; k++) /* rounding errors of the rotations */
+            modules[m].u[k] = k == 2 ? (modules[m].u[k] > 0 ? 1 : -1) : 0;
+        modules[m].v[2] = 0;
+    }
+    return scanner_of(modules, 6, 9);
+}
+
 /* Large distances: the precision that floats still have on a whole-body scanner. */
 static inline lr_scanner *create_large_ring(void)
 {
@@ -192,28 +207,30 @@ static const struct scanner_case scanner_cases[] = {
     {"blocks", create_blocks, 14},         {"stacked", create_stacked, 8},
     {"ruled ring", create_ruled_ring, 8},  {"ruled tilted", create_ruled_tilted, 10},
     {"large ring", create_large_ring, 200}};
-enum { NUM_SCANNER_CASES = sizeof(scanner_cases) / sizeof(scanner_cases[0]) };
 
 static inline const struct scanner_case *scanner_case_named(const char *name)
 {
-    for (int k = 0; k < NUM_SCANNER_CASES; k++)
+    for (int k = 0; k < length_of(scanner_cases); k++)
         if (strcmp(scanner_cases[k].name, name) == 0) return &scanner_cases[k];
     fail_msg("no test scanner is called %s", name);
     return NULL;
 }
 
-static inline lr_module random_module(uint64_t *state, double angle)
+/* A module of any size at this angle, or in a crowd at any place and with any tilt. */
+static inline lr_module random_module(uint64_t *state, bool is_crowded, double angle)
 {
-    lr_module shape = {.depth_mm = 5};
+    lr_module shape = {.depth_mm = is_crowded ? 2 : 5};
     for (int k = 0; k < 2; k++) {
-        shape.crystals[k] = 1 + (int)(9 * test_random(state));
-        shape.pitch_mm[k] = random_between(state, 1.2, 3.5);
+        shape.crystals[k] = 1 + (int)((is_crowded ? 7 : 9) * test_random(state));
+        shape.pitch_mm[k] = is_crowded ? random_between(state, 1.5, 7) : random_between(state, 1.2, 3.5);
         shape.face_mm[k] = shape.pitch_mm[k] * random_between(state, 0.6, 1.0);
     }
-    return place_module(&shape,
-                        &(struct placement){angle + random_between(state, -15, 15), random_between(state, 35, 80),
-                                            random_between(state, -8, 8), random_between(state, -25, 25),
-                                            random_between(state, -20, 20), random_between(state, 0, 360)});
+    const double around = is_crowded ? 180 : 15, nearest = is_crowded ? 25 : 35, off = is_crowded ? 20 : 8;
+    const double tilt = is_crowded ? 60 : 25, yaw = is_crowded ? 40 : 20;
+    return place_module(
+        &shape, &(struct placement){angle + random_between(state, -around, around), random_between(state, nearest, 80),
+                                    random_between(state, -off, off), random_between(state, -tilt, tilt),
+                                    random_between(state, -yaw, yaw), random_between(state, 0, 360)});
 }
 
 /* Three to six modules of any size and orientation around the axis. */
@@ -223,24 +240,11 @@ static inline lr_scanner *create_random(uint64_t *state)
     lr_module modules[6];
     lr_scanner *scanner = NULL;
     for (int attempt = 0; attempt < 100 && scanner == NULL; attempt++) {
-        for (int m = 0; m < num_modules; m++) modules[m] = random_module(state, 360.0 * m / num_modules);
+        for (int m = 0; m < num_modules; m++) modules[m] = random_module(state, false, 360.0 * m / num_modules);
         scanner = lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = num_modules});
     }
     assert_non_null(scanner);
     return scanner;
-}
-
-static inline lr_module crowded_module(uint64_t *state)
-{
-    lr_module shape = {.depth_mm = 2};
-    for (int k = 0; k < 2; k++) {
-        shape.crystals[k] = 1 + (int)(7 * test_random(state));
-        shape.pitch_mm[k] = random_between(state, 1.5, 7);
-        shape.face_mm[k] = shape.pitch_mm[k] * random_between(state, 0.6, 1.0);
-    }
-    return place_module(&shape, &(struct placement){random_between(state, 0, 360), random_between(state, 25, 80),
-                                                    random_between(state, -20, 20), random_between(state, -60, 60),
-                                                    random_between(state, -40, 40), random_between(state, 0, 360)});
 }
 
 /* Six to twelve modules of any size, tilt and place, many of them in front of others. */
@@ -250,9 +254,9 @@ static inline lr_scanner *create_crowded(uint64_t *state)
     const int num_modules = 6 + (int)((MOST - 5) * test_random(state));
     lr_module modules[MOST];
     lr_scanner *scanner = NULL;
-    modules[0] = crowded_module(state);
+    modules[0] = random_module(state, true, 180);
     for (int placed = 1; placed < num_modules;) {
-        modules[placed] = crowded_module(state);
+        modules[placed] = random_module(state, true, 180);
         lr_scanner *larger = lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = placed + 1});
         if (larger != NULL) {
             lr_scanner_destroy(scanner);

@@ -40,22 +40,6 @@ static int64_t place_in(const struct lr_pair_window *window, int64_t lor)
     return -1;
 }
 
-/* values[index of the LOR in the window] += weight * x_v / N, over all pixels of all images. */
-static void sum_pixels(const struct stage *stage, const struct voxels *voxels, const struct lr_pair_window *window,
-                       double *values)
-{
-    for (int k = 0; k < voxels->made.batch.num_images; k++) {
-        const struct lr_plan_image *image = &voxels->made.images[k];
-        const double factor = (double)voxels->values[image->row] * (double)voxels->factor;
-        for (int n = 0; n < stage->plan->tile[0] * stage->plan->tile[1]; n++) {
-            const int at[2] = {n % stage->plan->tile[0], n / stage->plan->tile[0]};
-            const struct texel *texel = &voxels->made.atlas[stage_texel(stage, image, at[0], at[1])];
-            const int64_t lor = place_in(window, stage_lor(stage, image, at, texel->crystal));
-            if (stage_in_window(stage, image, at[0], at[1]) && lor >= 0) values[lor] += (double)texel->weight * factor;
-        }
-    }
-}
-
 static struct lr_scatter open_scatter(struct stage *stage, const struct voxels *voxels)
 {
     struct lr_scatter scatter;
@@ -79,7 +63,18 @@ static int check_scatter(struct stage *stage, const struct voxels *voxels, const
     lr_scatter_begin(&scatter);
     for (int k = 0; k < times; k++) {
         stage_check(stage, lr_scatter_run(&scatter, &stage->images, &voxels->made.batch, &lors) == LR_OK);
-        sum_pixels(stage, voxels, window, want);
+        /* values[index of the LOR in the window] += weight * x_v / N, over all pixels of all images. */
+        for (int i = 0; i < voxels->made.batch.num_images; i++) {
+            const struct lr_plan_image *image = &voxels->made.images[i];
+            const double factor = (double)voxels->values[image->row] * (double)voxels->factor;
+            for (int n = 0; n < stage->plan->tile[0] * stage->plan->tile[1]; n++) {
+                const int at[2] = {n % stage->plan->tile[0], n / stage->plan->tile[0]};
+                const struct texel *texel = &voxels->made.atlas[stage_texel(stage, image, at[0], at[1])];
+                const int64_t lor = place_in(window, stage_lor(stage, image, at, texel->crystal));
+                if (stage_in_window(stage, image, at[0], at[1]) && lor >= 0)
+                    want[lor] += (double)texel->weight * factor;
+            }
+        }
     }
     stage_check(stage, lr_scatter_end(&scatter, &lors, vector_of(got, window->num_values)) == LR_OK);
     for (int64_t lor = 0; lor < window->num_values; lor++) {
@@ -94,7 +89,7 @@ static int check_scatter(struct stage *stage, const struct voxels *voxels, const
 static void test_random_contents(void **context)
 {
     uint64_t state = test_seed();
-    for (int k = 0; k < NUM_SCANNER_CASES; k++) {
+    for (int k = 0; k < length_of(scanner_cases); k++) {
         const int rays = 1 + k % 4;
         struct stage *stage = stage_open(&(struct stage_params){
             .ctx = *context, .scanner = scanner_cases[k].create(), .rays = rays, .min_tiles = 13});
@@ -152,24 +147,6 @@ static void test_many_terms(void **context)
     assert_int_equal(check_scatter(stage, &voxels, &all, TIMES), all.num_values);
 }
 
-/* Adds `made` to two LORs that hold 2^24 and 0.5. */
-static void check_rounding(struct stage *stage, const struct voxels *voxels, int64_t lor)
-{
-    const int64_t num_lors = stage->lors->count;
-    struct lr_scatter scatter = open_scatter(stage, voxels);
-    struct lr_texels lors = lr_texels_create(stage->ctx, "LOR image", num_lors);
-    float *values = kept(num_lors, sizeof(*values));
-    lr_vector vector = lr_vector_of_floats(values, num_lors);
-    values[lor] = 16777216.0f;
-    values[lor + 1] = 0.5f;
-    stage_check(stage, lr_texels_copy(&lors, &vector, true) == LR_OK);
-    stage_check(stage, lr_scatter_run(&scatter, &stage->images, &voxels->made.batch, &lors) == LR_OK);
-    stage_check(stage, lr_texels_copy(&lors, &vector, false) == LR_OK);
-    assert_all(values[lor] == 16777224.0f, values[lor + 1] == 8.5f);
-    lr_scatter_finish(&scatter);
-    lr_texels_destroy(&lors);
-}
-
 /* A macropixel whose pixels show the same (r, s) emits one point. With weights 2^-24 .. 1, the float sum inside the
  * macropixel and the blended sum of single points would round differently. */
 static void test_macropixel_sums_once(void **context)
@@ -193,7 +170,20 @@ static void test_macropixel_sums_once(void **context)
     for (int64_t k = 0; k < stage_atlas_texels(stage); k++)
         made.atlas[k].weight = made.atlas[k].crystal != 0 ? 1.0f : 0.0f;
     stage_upload(stage, &made);
-    check_rounding(stage, &voxels, lor);
+    /* Adds `made` to two LORs that hold 2^24 and 0.5. */
+    const int64_t num_lors = stage->lors->count;
+    struct lr_scatter scatter = open_scatter(stage, &voxels);
+    struct lr_texels lors = lr_texels_create(stage->ctx, "LOR image", num_lors);
+    float *values = kept(num_lors, sizeof(*values));
+    lr_vector vector = lr_vector_of_floats(values, num_lors);
+    values[lor] = 16777216.0f;
+    values[lor + 1] = 0.5f;
+    stage_check(stage, lr_texels_copy(&lors, &vector, true) == LR_OK);
+    stage_check(stage, lr_scatter_run(&scatter, &stage->images, &voxels.made.batch, &lors) == LR_OK);
+    stage_check(stage, lr_texels_copy(&lors, &vector, false) == LR_OK);
+    assert_all(values[lor] == 16777224.0f, values[lor + 1] == 8.5f);
+    lr_scatter_finish(&scatter);
+    lr_texels_destroy(&lors);
 }
 
 /* A texture returns the values that were copied into it, at sizes around its row length: from and to the host, and at
@@ -208,12 +198,11 @@ static void test_texels_round_trip(void **context)
     for (int k = 0; k < 6; k++) {
         const int64_t count = sizes[k];
         struct lr_texels texels = lr_texels_create(place->ctx, "texels", count);
-        float *values = kept(count, sizeof(*values)), *back = kept(count, sizeof(*back));
+        float *values = kept_random_floats(count, 0, 1, &state), *back = kept_floats(count);
         lr_vector to = lr_vector_of_floats(back, count), there;
         assert_non_null(texels.target);
         assert_ok(lr_vector_create(&(lr_vector_params){.place = place, .count = count + 2 * BEFORE}, &there));
         lr_vector part = lr_vector_part(&there, BEFORE, count);
-        for (int64_t lor = 0; lor < count; lor++) values[lor] = (float)test_random(&state);
         assert_ok(lr_texels_copy(&texels, &to, false));
         assert_true(back[0] == 0.0f && back[count - 1] == 0.0f);
         assert_ok(lr_texels_copy(&texels, vector_of(values, count), true), lr_texels_copy(&texels, &to, false));
@@ -237,5 +226,5 @@ static void test_texels_round_trip(void **context)
     lr_place_close(place);
 }
 
-stage_main("render_scatter", CASE(test_random_contents), CASE(test_windows), CASE(test_macropixel_sums_once),
-           CASE(test_many_terms), CASE(test_texels_round_trip))
+stage_main("render_scatter", CASES(test_random_contents, test_windows, test_macropixel_sums_once, test_many_terms,
+                                   test_texels_round_trip))

@@ -6,6 +6,8 @@
 
 #include "stage.h"
 
+#include "model/lors/selection.h"
+
 struct subject {
     const char *name;
     struct test_log log;
@@ -250,6 +252,42 @@ static inline struct part choose_part(const lr_lors *lors, int64_t first_pair, i
     return part;
 }
 
+/* A part of the LORs, projected by the first operator, gives what all LORs give by the last one: the values at the
+ * part's LORs, and the images of values among zeros, also of ones. Back is the transpose of forward. `repeats`: the
+ * same bits in every call. */
+static inline void check_part(struct subject *subject, const lr_selection *part, double of_forward, bool repeats,
+                              uint64_t *state)
+{
+    lr_operator *op = subject->ops[0], *whole = subject->ops[subject->num_ops - 1];
+    const int64_t num_voxels = lr_grid_num_voxels(&subject->grid), num_lors = subject->lors->count;
+    const int64_t count = lr_selection_count(subject->lors, part);
+    const float *values[2] = {kept_random_floats(count, -0.5, 1.5, state), kept_equal_floats(count, 1)};
+    const float *image = kept_random_floats(num_voxels, -0.5, 1.5, state);
+    float *all = kept_floats(num_lors), *picked = kept_floats(count), *expected = kept_floats(num_voxels);
+    float *ax[2], *aty[2];
+    stage_check(subject, array_forward(whole, image, all) == LR_OK);
+    assert_true(largest_number(all, num_lors) > 0);
+    for (int64_t k = 0; k < count; k++) picked[k] = all[lr_selection_lor(subject->lors, part, k)];
+    for (int k = 0; k < 2; k++) {
+        ax[k] = kept_random_floats(count, 1, 2, state); /* old values, to be overwritten */
+        stage_check(subject, array_forward_part(op, part, image, ax[k]) == LR_OK);
+    }
+    assert_all_near(subject->name, ax[0], picked, count, of_forward);
+    if (repeats) assert_memory_equal(ax[0], ax[1], (size_t)count * sizeof(float));
+    for (int ones = 0; ones < 2; ones++) {
+        memset(all, 0, (size_t)num_lors * sizeof(float));
+        for (int64_t k = 0; k < count; k++) all[lr_selection_lor(subject->lors, part, k)] = values[ones][k];
+        stage_check(subject, array_back(whole, all, expected) == LR_OK);
+        for (int k = 0; k < 2; k++) {
+            aty[k] = kept_random_floats(num_voxels, 1, 2, state);
+            assert_ok(ones ? array_sensitivity_part(op, part, aty[k]) : array_back_part(op, part, values[0], aty[k]));
+        }
+        assert_all_near(subject->name, aty[0], expected, num_voxels, 2e-6);
+        if (repeats) assert_memory_equal(aty[0], aty[1], (size_t)num_voxels * sizeof(float));
+        if (!ones) assert_adjoint(subject->name, ax[0], values[0], count, image, aty[0], num_voxels, 1e-6);
+    }
+}
+
 /* --- sums added in any order --- */
 
 /* Two forward projections, one with sums added in any order and a deterministic one, differ at most by a share of the
@@ -260,7 +298,6 @@ static inline void check_deterministic(struct subject *subject, const float *ima
     enum { ROUNDS = 4 };
     const int64_t count = subject->lors->count;
     float *data[ROUNDS];
-    double largest = 0;
     lr_operator *op = NULL;
     for (int k = 0; k < ROUNDS; k++) {
         subject->params.deterministic = k > 0;
@@ -268,7 +305,7 @@ static inline void check_deterministic(struct subject *subject, const float *ima
         if (k < 3) op = subject_operator(subject, "compute");
         stage_check(subject, array_forward(op, image, data[k]) == LR_OK);
     }
-    for (int64_t l = 0; l < count; l++) largest = fmax(largest, fabs((double)data[0][l]));
+    const double largest = largest_number(data[0], count);
     assert_true(largest > 0);
     for (int64_t l = 0; l < count; l++) {
         const double expected = (double)data[0][l], error = fabs((double)data[1][l] - expected);

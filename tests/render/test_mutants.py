@@ -23,7 +23,7 @@ OTHERS = re.compile(r"(common/bindings|common/atomic64|kernels/language|listmode
 # Shaders that graphics processors do not run.
 OF_SOFTWARE = {"common/loops.glsl"}
 
-# Shader: what is replaced, by what, and who must notice, as EXECUTABLE.TEST of this folder.
+# Shader: what is replaced, by what, and who must notice, as EXECUTABLE.TEST of this folder, or vector.TEST.
 MUTANTS = [
     ("kernels/exact_path.glsl", "face.half_mm[1] * fabs(face.along[c]", "0.5 * face.half_mm[1] * fabs(face.along[c]",
      "alone_listmode.test_exact_elements"),
@@ -39,17 +39,17 @@ MUTANTS = [
     ("kernels/polygon.glsl", "before.x + t * (here.x - before.x)", "here.x + t * (before.x - here.x)",
      "alone_compute.test_forward"),
     ("kernels/times.glsl", "1.0027071046938556", "1.0037071046938556", "alone_listmode.test_elements"),
-    ("kernels/vector.glsl", "x / sensitivity * by", "1.001 * x / sensitivity * by", "alone_vector.test_apply"),
-    ("vector/apply.comp", "in_2[first.w + k]", "in_2[first.z + k]", "alone_vector.test_apply"),
+    ("kernels/vector.glsl", "x / sensitivity * by", "1.001 * x / sensitivity * by", "vector.element_by_element"),
+    ("vector/apply.comp", "in_2[first.w + k]", "in_2[first.z + k]", "vector.element_by_element"),
     ("vector/convolve.comp", "[abs(k) % 4]", "[abs(k) % 3]", "alone_vector.test_convolve"),
     ("vector/differences.comp", "own_kappa * kappa_at(other)", "own_kappa * own_kappa", "alone_vector.test_differences"),
-    ("vector/divide_counts.comp", "y * natural_log(e)", "y * natural_log(y)", "alone_vector.test_divide_counts"),
+    ("vector/divide_counts.comp", "y * natural_log(e)", "y * natural_log(y)", "vector.divided_counts"),
     ("vector/join_sums.comp", "first.y != 0u && thread == 0u", "first.y != 0u", "alone_vector.test_join_sums"),
-    ("vector/sums.comp", "(a - b) * (a - b)", "(a - b) * (a + b)", "alone_vector.test_sums"),
+    ("vector/sums.comp", "(a - b) * (a - b)", "(a - b) * (a + b)", "vector.sums"),
     ("vector/vector.glsl", "return gl_NumWorkGroups.x * uint(LR_VECTOR_GROUP)", "return uint(LR_VECTOR_GROUP)",
-     "alone_vector.test_sums"),
+     "vector.sums"),
     ("vector/vector_sums.glsl", "half_way > 0u", "half_way > 1u",
-     "alone_vector.test_sums alone_vector.test_join_sums alone_vector.test_divide_counts"),
+     "vector.sums alone_vector.test_join_sums vector.divided_counts"),
     ("common/fill.comp", "range.x + k", "k", "alone_vector.test_fill"),
     ("correspondence/blank.comp", "pq.x : -pq.x", "pq.x + 1 : -pq.x", "alone_vector.test_blank"),
     ("correspondence/blank.comp", "values[pair.x + n]", "values[n]", "alone_vector.test_blank"),
@@ -141,7 +141,7 @@ MUTANTS = [
     ("correspondence/raster/scatter.vert", "vec2(texel) + 0.5", "vec2(texel) + 1.5", "scatter.test_windows"),
     ("correspondence/raster/scatter.vert", "image.row % width", "image.row % (width / 2u)", "scatter.test_random_contents"),
     ("correspondence/raster/value.frag", "out_value = in_value", "out_value = 1.001 * in_value",
-     "scatter.test_windows gather.test_collect_alone"),
+     "scatter.test_windows gather.test_gather_windows"),
     ("correspondence/raster/gather.frag", "uintBitsToFloat(hit.y) *", "1.001 * uintBitsToFloat(hit.y) *",
      "gather.test_gather_windows"),
     ("correspondence/raster/gather.frag", "pixel + ivec2(1, 1)", "pixel + ivec2(1, 0)", "gather.test_gather_windows"),
@@ -149,7 +149,7 @@ MUTANTS = [
     ("correspondence/raster/reduce.frag", "source_tile.x)", "source_tile.x + 1)", "gather.test_gather_all_scanners"),
     ("correspondence/raster/reduce.frag", "+= texelFetch", "+= 1.001 * texelFetch", "scatter.test_many_terms"),
     ("correspondence/raster/cover.vert", "gl_VertexID >> 1", "gl_VertexID >> 2", "gather.test_gather_windows"),
-    ("correspondence/raster/collect.vert", "sum * row.factor", "sum", "gather.test_collect_alone"),
+    ("correspondence/raster/collect.vert", "sum * row.factor", "sum", "gather.test_gather_windows"),
     ("correspondence/columns/forward.comp", "counts ? sum", "counts ? 1.001 * sum", "alone_columns.test_forward_sampled"),
     ("correspondence/columns/forward.comp", "at <= range.y", "at < range.y", "alone_columns.test_forward_sampled"),
     ("correspondence/columns/back.comp", "whole / float(", "1.001 * whole / float(", "alone_columns.test_back_sampled"),
@@ -260,9 +260,11 @@ class Mutants(unittest.TestCase):
         """Exit code and output of a test with the copy's shaders."""
         program, _, name = test.partition(".")
         environment = dict(os.environ, LORASTER_SHADER_DIR=str(self.folder), LORASTER_CACHE="off",
-                           MESA_SHADER_CACHE_DIR=str(self.folder.parent))
-        done = subprocess.run([str(FOLDER / f"test_render_{program}"), *filter(None, [name])], text=True,
-                              env=environment, capture_output=True, check=False)
+                           LORASTER_TEST_VERBOSE="1", MESA_SHADER_CACHE_DIR=str(self.folder.parent))
+        vector = [FOLDER.parent / "vector/test_vector", "gl"]
+        command = vector if program == "vector" else [FOLDER / f"test_render_{program}"]
+        done = subprocess.run([*map(str, command), *filter(None, [name])], text=True, env=environment,
+                              capture_output=True, check=False)
         return done.returncode, done.stdout + done.stderr
 
     def test_table(self):
@@ -273,6 +275,8 @@ class Mutants(unittest.TestCase):
             self.assertNotEqual(text, text.replace(old, new), name)
         mutated = {name for name, _, _, _ in MUTANTS}
         known = set(re.findall(r"add_test\(\W*render_([\w.]+)", (FOLDER / "CTestTestfile.cmake").read_text()))
+        vector = (FOLDER.parent / "vector/CTestTestfile.cmake").read_text()
+        known |= set(re.findall(r"add_test\(\W*(vector)[.]gl", vector))
         for name, _, _, tests in MUTANTS:
             for test in tests.split():
                 self.assertTrue({test, test.partition(".")[0]} & known, f"{name}: ctest -N has no {test}")

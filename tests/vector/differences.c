@@ -100,12 +100,11 @@ static void check(struct numbers *n, lr_differences what, lr_precision precision
 
 /* Grids with one number along an axis, and a row longer than the part that the host processes at once. */
 static const int sizes[][3] = {{6, 5, 4}, {7, 1, 3}, {1, 1, 9}, {600, 1, 2}, {3, 9, 1}};
-enum { NUM_SIZES = sizeof(sizes) / sizeof(sizes[0]) };
 
 static void as_the_equations_have_them(void **state)
 {
     static struct numbers n;
-    for (int k = 0; k < NUM_SIZES * 12; k++) {
+    for (int k = 0; k < length_of(sizes) * 12; k++) {
         draw(&n, sizes[k / 12], k % 2 != 0);
         for (int j = 0; j < n.count; j++) n.y[j] = sin(j);
         check(&n, (lr_differences)(k / 2 % 3), (lr_precision)(k / 6 % 2));
@@ -167,28 +166,24 @@ static double convolved(const struct numbers *n, const lr_convolution *convoluti
     return sum;
 }
 
-static void check_convolution(struct numbers *n, lr_convolution *convolution, lr_precision precision)
-{
-    double found[MOST];
-    lr_vector x = put(n->x, n->count, precision), y = put(n->x, n->count, precision);
-    convolution->x = &x;
-    convolution->y = &y;
-    assert_ok(lr_vector_convolve(convolution), lr_vector_copy(&y, vector_of(found, n->count)));
-    for (int j = 0; j < n->count; j++) {
-        const double allowed = precision == LR_FLOAT64 ? 1e-14 : 3e-7;
-        assert_true(fabs(found[j] - convolved(n, convolution, j)) <= allowed * 5.0);
-    }
-}
-
 static void convolutions(void **state)
 {
     static struct numbers n;
     static const double weights[4] = {0.4, 0.2, 0.07, 0.03};
-    for (int k = 0; k < NUM_SIZES * 6; k++) {
+    for (int k = 0; k < length_of(sizes) * 6; k++) {
         draw(&n, sizes[k / 6], false);
         lr_convolution convolution = {.axis = k % 3, .reach = k / 6 % 4, .weights = weights};
         memcpy(convolution.size, n.differences.size, sizeof(convolution.size));
-        check_convolution(&n, &convolution, (lr_precision)(k / 3 % 2));
+        const lr_precision precision = (lr_precision)(k / 3 % 2);
+        double found[MOST];
+        lr_vector x = put(n.x, n.count, precision), y = put(n.x, n.count, precision);
+        convolution.x = &x;
+        convolution.y = &y;
+        assert_ok(lr_vector_convolve(&convolution), lr_vector_copy(&y, vector_of(found, n.count)));
+        for (int j = 0; j < n.count; j++) {
+            const double allowed = precision == LR_FLOAT64 ? 1e-14 : 3e-7;
+            assert_true(fabs(found[j] - convolved(&n, &convolution, j)) <= allowed * 5.0);
+        }
         convolution.reach = LR_CONVOLUTION_REACH;
         assert_int_equal(lr_vector_convolve(&convolution), LR_USAGE);
     }
@@ -206,5 +201,5 @@ static void sizes_that_do_not_fit(void **state)
     assert_int_equal(lr_vector_relative_differences(&differences), LR_USAGE);
 }
 
-place_main(CASE(as_the_equations_have_them), CASE(the_gradient_is_that_of_the_value), CASE(zeros_have_no_difference),
-           CASE(convolutions), CASE(sizes_that_do_not_fit))
+place_main(CASES(as_the_equations_have_them, the_gradient_is_that_of_the_value, zeros_have_no_difference, convolutions,
+                 sizes_that_do_not_fit))

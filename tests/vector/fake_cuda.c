@@ -250,17 +250,9 @@ struct step {
     char *to;
     const char *from;
     size_t bytes;
-    void (*run)(const lr_cuda_vector_pass *pass);
-    lr_cuda_vector_pass pass;
-    void (*find)(const lr_cuda_differences_pass *pass);
-    lr_cuda_differences_pass differences;
-    void (*join)(const lr_cuda_join_pass *pass);
-    lr_cuda_join_pass joined;
-    void (*convolve)(const lr_cuda_convolve_pass *pass);
-    lr_cuda_convolve_pass convolution;
-    void (*add)(const lr_cuda_terms_pass *pass);
-    lr_cuda_terms_pass terms;
-    void (*call)(void *user); /* a function of the host */
+    void (*run)(const void *pass);                         /* a kernel */
+    _Alignas(16) char pass[sizeof(lr_cuda_convolve_pass)]; /* the largest pass */
+    void (*call)(void *user);                              /* a function of the host */
     void *user;
     struct fake_event event;
 };
@@ -287,15 +279,7 @@ static void run_until(struct fake_stream *stream, int64_t end);
 static void run_step(const struct step *step)
 {
     if (step->run != NULL)
-        step->run(&step->pass);
-    else if (step->find != NULL)
-        step->find(&step->differences);
-    else if (step->join != NULL)
-        step->join(&step->joined);
-    else if (step->convolve != NULL)
-        step->convolve(&step->convolution);
-    else if (step->add != NULL)
-        step->add(&step->terms);
+        step->run(step->pass);
     else if (step->call != NULL)
         step->call(step->user);
     else if (step->event.stream != NULL)
@@ -321,36 +305,13 @@ static cudaError_t tell(cudaStream_t stream, const struct step *step)
     return cudaSuccess;
 }
 
-int fake_launch(void (*run)(const lr_cuda_vector_pass *pass), const lr_cuda_vector_pass *pass, void *stream)
+int fake_launch(void (*run)(const void *pass), const void *pass, size_t bytes, void *stream)
 {
+    struct step step = {.run = run};
+    assert_true(bytes <= sizeof(step.pass));
+    memcpy(step.pass, pass, bytes);
     add_to(&fake_cuda.launches, 1);
-    return tell(stream, &(struct step){.run = run, .pass = *pass});
-}
-
-int fake_launch_differences(void (*find)(const lr_cuda_differences_pass *pass), const lr_cuda_differences_pass *pass,
-                            void *stream)
-{
-    add_to(&fake_cuda.launches, 1);
-    return tell(stream, &(struct step){.find = find, .differences = *pass});
-}
-
-int fake_launch_join(void (*join)(const lr_cuda_join_pass *pass), const lr_cuda_join_pass *pass, void *stream)
-{
-    add_to(&fake_cuda.launches, 1);
-    return tell(stream, &(struct step){.join = join, .joined = *pass});
-}
-
-int fake_launch_convolve(void (*convolve)(const lr_cuda_convolve_pass *pass), const lr_cuda_convolve_pass *pass,
-                         void *stream)
-{
-    add_to(&fake_cuda.launches, 1);
-    return tell(stream, &(struct step){.convolve = convolve, .convolution = *pass});
-}
-
-int fake_launch_terms(void (*add)(const lr_cuda_terms_pass *pass), const lr_cuda_terms_pass *pass, void *stream)
-{
-    add_to(&fake_cuda.launches, 1);
-    return tell(stream, &(struct step){.add = add, .terms = *pass});
+    return tell(stream, &step);
 }
 
 int fake_call(void (*call)(void *user), void *user, void *stream)

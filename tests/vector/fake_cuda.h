@@ -40,14 +40,8 @@ int fake_fault(void);
 void fake_fail_in(int calls);
 
 /* Queues a pass on the stream; the pass is copied. */
-int fake_launch(void (*run)(const lr_cuda_vector_pass *pass), const lr_cuda_vector_pass *pass, void *stream);
-int fake_launch_join(void (*join)(const lr_cuda_join_pass *pass), const lr_cuda_join_pass *pass, void *stream);
-int fake_launch_convolve(void (*convolve)(const lr_cuda_convolve_pass *pass), const lr_cuda_convolve_pass *pass,
-                         void *stream);
-int fake_launch_terms(void (*add)(const lr_cuda_terms_pass *pass), const lr_cuda_terms_pass *pass, void *stream);
+int fake_launch(void (*run)(const void *pass), const void *pass, size_t bytes, void *stream);
 int fake_call(void (*call)(void *user), void *user, void *stream);
-int fake_launch_differences(void (*find)(const lr_cuda_differences_pass *pass), const lr_cuda_differences_pass *pass,
-                            void *stream);
 
 #ifdef __cplusplus
 }

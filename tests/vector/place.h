@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The place to test, from the program's argument: host, gl or cuda. */
+ * The place to test, from the program's argument: host, gl or cuda; the second argument names the only test to run. */
 #pragma once
 
 #include "fixtures.h"
@@ -18,7 +18,7 @@ static inline int place_run(int argc, char **argv, struct CMUnitTest *tests, siz
     place = lr_place_open(&(lr_place_params){.kind = wanted, .log = &test.log});
     if (place == NULL) print_message("no place: %s\n", test.error);
     if (place == NULL) return wanted == LR_PLACE_CUDA && test.status == LR_NO_DEVICE ? 77 : 1;
-    const int failed = test_run(NULL, name, tests, count, NULL);
+    const int failed = test_run(argc > 2 ? argv[2] : NULL, name, tests, count, NULL);
     lr_place_close(place);
     return failed;
 }
@@ -27,5 +27,5 @@ static inline int place_run(int argc, char **argv, struct CMUnitTest *tests, siz
     int main(int argc, char **argv)                                                                                    \
     {                                                                                                                  \
         struct CMUnitTest tests[] = {__VA_ARGS__};                                                                     \
-        return place_run(argc, argv, tests, sizeof(tests) / sizeof(tests[0]));                                         \
+        return place_run(argc, argv, tests, length_of(tests));                                                         \
     }

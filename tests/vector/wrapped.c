@@ -366,9 +366,9 @@ static void a_wrapped_buffer_and_cuda(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        EACH(CASE, a_place_tells_its_memory, a_place_of_cuda_opens_or_says_why_not, places_that_cannot_be,
-             a_buffer_of_another_context, buffers_that_cannot_be_vectors, memory_of_cuda_as_a_vector,
-             memory_without_a_place_of_cuda, memory_that_is_not_of_the_device, one_device_of_cuda_is_that_of_opengl,
-             from_opengl_to_cuda_and_back, from_opengl_to_cuda_in_pieces, a_wrapped_buffer_and_cuda)};
+        CASES(a_place_tells_its_memory, a_place_of_cuda_opens_or_says_why_not, places_that_cannot_be,
+              a_buffer_of_another_context, buffers_that_cannot_be_vectors, memory_of_cuda_as_a_vector,
+              memory_without_a_place_of_cuda, memory_that_is_not_of_the_device, one_device_of_cuda_is_that_of_opengl,
+              from_opengl_to_cuda_and_back, from_opengl_to_cuda_in_pieces, a_wrapped_buffer_and_cuda)};
     return cmocka_run_group_tests(tests, open_places, close_places);
 }
