@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Atomic addition to a float in a storage buffer: by the driver's extension if there is one, otherwise by compare and
-// swap. Include this file first, because #extension must precede all other code. LR_ATOMIC is the type of the buffer's
-// elements.
+// Adds to a float in a storage buffer atomically. LR_ATOMIC_ADD uses the driver's extension if there is one, otherwise
+// compare and swap. LR_ATOMIC is the type of the buffer's elements. Include this file first, because #extension must
+// precede all other code.
 #extension GL_NV_shader_atomic_float : enable
 #ifdef GL_NV_shader_atomic_float
 #define LR_ATOMIC float

@@ -18,7 +18,7 @@
 #define LR_BIND_IMAGES 5
 #define LR_BIND_DRAWS 6
 #define LR_BIND_ROWS 7
-#define LR_BIND_BOXES 7 /* only in passes of correspondence/visit.glsl, which use no buffer of rows */
+#define LR_BIND_BOXES 7 /* only in passes that include correspondence/visit.glsl; they use no buffer of rows */
 #define LR_BIND_SUMS 8
 #define LR_BIND_OUTPUT 9
 #define LR_BIND_CUT_SHORT 10 /* only in passes of correspondence/visit.glsl */
@@ -41,9 +41,9 @@
 #define LR_BIND_PAIR_POINTS 10
 
 /* Storage buffers of passes that make rows from lists of elements (shaders/correspondence/rows). KEYS and VALUES are
- * the tables of LORs. A pass moves elements from FROM to TO. PLACES has counts of elements, which are then converted to
- * indices of first elements in TO. SUMS has the sum of each thread's counts. STARTS has the index of each row's first
- * element. */
+ * the tables of LORs. A pass moves elements from FROM to TO. PLACES first has counts of elements. place.comp replaces
+ * each count by the index in TO of the first of these elements. SUMS has the sum of each thread's counts. STARTS has
+ * the index of each row's first element. */
 #define LR_BIND_ROWS_LIST 0
 #define LR_BIND_ROWS_KEYS 1
 #define LR_BIND_ROWS_VALUES 2
@@ -80,7 +80,8 @@
 #define LR_UNIT_DIRECT_FACTORS 4
 #define LR_IMAGE_DIRECT_TARGET 0
 
-/* Storage buffers of depositions. The outcomes of events are counted. */
+/* Storage buffers of depositions. TALLIES has the number of events with each outcome, LR_DEPOSIT_TALLY_DONE to
+   LR_DEPOSIT_TALLY_OUTSIDE. */
 #define LR_BIND_DEPOSIT_EVENTS 0
 #define LR_BIND_DEPOSIT_CRYSTALS 1
 #define LR_BIND_DEPOSIT_BORDERS 2
@@ -92,9 +93,9 @@
 
 /* Storage buffers of the family listmode. The pass that computes lines reads the buffers EVENTS to PLACES and the
  * buffer VALUES, and writes LINES. SLICES and SUMS are images slice by slice. GRID is an image in the grid's order.
- * TABLE is the tube's table. SCALE is the scale of the sums. ELEMENTS has first the number of elements of each event,
- * and then the elements. JOBS, LINE_VALUES and OTHERS are for kept lines: LINE_VALUES has values in the order of lines,
- * OTHERS has the lines with values of unusual size. */
+ * TABLE is the tube's table. SCALE is the scale of the sums. For each event, ELEMENTS has the number of its elements,
+ * and then the elements. JOBS, LINE_VALUES and OTHERS are for kept lines (docs/method/listmode.md, "Backend compute").
+ * LINE_VALUES has values in the order of lines. OTHERS lists the lines with values of unusual size. */
 #define LR_BIND_LIST_EVENTS 0
 #define LR_BIND_LIST_CRYSTALS 1
 #define LR_BIND_LIST_SIGMAS 2
@@ -136,7 +137,7 @@
 #define LR_MAX_TARGETS 96
 
 /* Rows are sorted by groups of LR_SORT_GROUP threads, by digits of LR_SORT_BITS bits. Each thread has one count per
- * digit in shared memory, which is large enough for this on every device. */
+ * digit in shared memory. These counts fit into the shared memory of every device. */
 #define LR_SORT_GROUP 32
 #define LR_SORT_BITS 8
 
@@ -172,9 +173,9 @@
 /* The sums of a group have one word each. Values that are more than 2^LR_EVENTS_CELL_SPREAD times smaller than the
  * usual size are not added to these sums. */
 #define LR_EVENTS_CELL_SPREAD 7
-/* Values up to 2^LR_EVENTS_EXACT_NEAR times the usual size need no special treatment with exact elements, because sums
- * of exact elements have bits to spare. This saves time, because finding the largest terms of many events would take as
- * long as a projection. */
+/* With exact elements, values up to 2^LR_EVENTS_EXACT_NEAR times the usual size are treated like values of the usual
+ * size, because sums of exact elements have bits to spare. The largest terms are then needed for few events. Finding
+ * them for many events would take as long as a projection. */
 #define LR_EVENTS_EXACT_NEAR 4
 /* The largest sum that a group keeps in one word, rounding errors included. */
 #define LR_EVENTS_CELL_MOST 2.14e9

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Sums in fixed point. Threads can add their terms in any order, and the sum has the same bits. A sum is an integer of
-// 64 bits in two's complement, low word first. The number 1 is stored as 2^61. `fixed_overflow` is set if the size of a
+// Sums in fixed point. A sum has the same bits in whatever order threads add their terms. A sum is an integer of 64
+// bits in two's complement, low word first. The number 1 is stored as 2^61. `fixed_overflow` is set if the size of a
 // term or sum is 4 or more. The including file defines FIXED_BINDING.
 
 layout(std430, binding = FIXED_BINDING) buffer Fixed

@@ -2,8 +2,8 @@
 // Copyright The LORaster authors
 //
 // Absorption along a line, by sampling the attenuation map step by step (docs/method/common.md, "Attenuation"). The
-// code interpolates between voxels itself, because texture units interpolate with 8-bit fractions, which is not enough
-// for a matrix element.
+// code interpolates between voxels itself. Texture units interpolate with 8-bit fractions, which are too coarse for a
+// matrix element.
 
 layout(binding = LR_UNIT_MU) uniform sampler3D mu_map; // 1/mm
 

@@ -20,12 +20,12 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass
 
 layout(std430, binding = LR_BIND_MODULES) readonly buffer Modules
 {
-    ivec4 modules[]; // crystals along u and v; position of crystal 0 around the axis; 4 * rank + 2 (if positions run
-                     // along v) + 1 (if they increase)
+    ivec4 modules[]; // x, y: crystals along u and v; z: position of crystal 0 around the axis; w: 4 * rank (struct
+                     // lr_module_places) + 2 (if positions run along v) + 1 (if they increase)
 };
 layout(std430, binding = LR_BIND_PAIRS) readonly buffer Pairs
 {
-    uvec4 pairs[]; // number of the first value; modules
+    uvec4 pairs[]; // x: number of the first value; y, z: modules; w: unused
 };
 layout(std430, binding = LR_BIND_ROWS) readonly buffer Kept
 {
@@ -36,7 +36,7 @@ layout(std430, binding = LR_BIND_OUTPUT) buffer Values
     float values[];
 };
 
-// The crystal's position around the axis, and its row along the axis (lr_place_of_crystal, lr_row_of_crystal).
+// The crystal's position around the axis (lr_place_of_crystal), and the number of its row (lr_row_of_crystal).
 ivec2 place_and_row(ivec4 module, uint crystal)
 {
     ivec2 pq = ivec2(crystal % uint(module.x), crystal / uint(module.x));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// A test whether a LOR is in coincidence (docs/method/common.md, "LORs and coincidence"), from the masks that
+// Tests whether a LOR is in coincidence (docs/method/common.md, "LORs and coincidence"), with the masks that
 // src/model/scanner/coincidence.c computes.
 #include "correspondence/lor.glsl"
 #include "correspondence/mask.glsl"

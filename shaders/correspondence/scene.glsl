@@ -10,12 +10,12 @@
 #endif
 
 struct Module {
-    vec4 centre_pitch_u; // centre of the detection plane, pitch along u
-    vec4 rest_pitch_v;   // rounding error of the centre, pitch along v
+    vec4 centre_pitch_u; // xyz: centre of the detection plane; w: pitch along u
+    vec4 rest_pitch_v;   // xyz: rounding error of the centre; w: pitch along v
     vec4 u_face_u;
     vec4 v_face_v;
     vec4 normal;
-    ivec4 crystals; // nu, nv, number of the first crystal in the scanner, nu * nv
+    ivec4 crystals; // x, y: nu, nv; z: number of the first crystal in the scanner; w: nu * nv
 };
 
 layout(std430, binding = LR_BIND_MODULES) readonly buffer Modules
@@ -25,10 +25,11 @@ layout(std430, binding = LR_BIND_MODULES) readonly buffer Modules
 
 // The picture that one sample point sees in the window of one primary module.
 struct Image {
-    vec4 point_scale; // sample point; factor of the weights in forward projection
+    vec4 point_scale; // xyz: sample point; w: factor of the weights in forward projection
     vec3 rest;        // rounding error of the point
     uint row;         // row of the request: the voxel
-    ivec4 place;      // primary module; left and lower texel of the image's tile in the atlas; first draw
+    ivec4 place;      // x: primary module; y, z: left and lower texel of the image's tile in the atlas, or with HIDING
+                      // the range y .. z - 1 of the primary's crystals; w: first draw
 };
 
 layout(std430, binding = LR_BIND_IMAGES) readonly buffer Images
@@ -36,8 +37,8 @@ layout(std430, binding = LR_BIND_IMAGES) readonly buffer Images
     Image images[];
 };
 
-// The difference a - b of two vectors. Each is the sum of floats and their rounding errors. The relative error of the
-// result is 1e-7.
+// The difference a - b of two vectors. Each vector is given as floats and their rounding errors. The relative error of
+// the result is 1e-7.
 vec3 difference(vec3 a, vec3 a_rest, vec3 b, vec3 b_rest)
 {
     precise vec3 leading = a - b;

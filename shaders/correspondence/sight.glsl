@@ -4,10 +4,10 @@
 // The position where a line from a point of the primary, through the sample point, hits the secondary's plane
 // (docs/method/correspondence.md, "First hit"). Needs correspondence/scene.glsl before it.
 
-// A line begins at position (a, b) on the primary, relative to its centre, and goes through the sample point. It hits
-// the secondary's plane at a distance beyond the sample point that is t times the distance before it, with t =
-// denominator.w / (denominator.x + a denominator.y + b denominator.z). The position on the secondary, relative to its
-// centre, is along.w - t (along.x + a along.y + b along.z), for along_u and along_v.
+// A line begins at position (a, b) on the primary, relative to the primary's centre, and goes through the sample point
+// to the secondary's plane. The line's length beyond the sample point is t times its length before the sample point,
+// with t = denominator.w / (denominator.x + a denominator.y + b denominator.z). The line's end on the secondary,
+// relative to the secondary's centre, is along.w - t (along.x + a along.y + b along.z), for along_u and along_v.
 struct Sight {
     vec4 denominator;
     vec4 along_u;

@@ -5,8 +5,8 @@
 // coordinates of a module are u, v and the depth below its front face, relative to the centre of this face. Needs the
 // buffers and the Pass block of visit.glsl before it.
 
-// A module's box: the numbers of strata in a gap along u, along v and along the depth; the depth; the attenuation of
-// its crystals in 1/mm.
+// A module's box. gap_u, gap_v: numbers of strata in a gap between crystals. depth_strata: number of strata along the
+// depth. depth: in mm. mu: attenuation of the crystals, 1/mm.
 struct Box {
     uint gap_u, gap_v, depth_strata;
     float depth, mu;
@@ -22,9 +22,9 @@ struct Target {
     vec4 along_u; // xyz: converts a ray from the primary's frame; w: coordinate of the sample point
     vec4 along_v;
     vec4 along_depth;
-    vec4 cells;   // pitch, half the face
-    ivec4 module; // crystals along u and v, crystals in all, module
-    uvec4 mask;   // kind, offsets, first LOR of the pair in the window
+    vec4 cells;   // x, y: pitch; z, w: half the face
+    ivec4 module; // x, y: crystals along u and v; z: crystals in all; w: module
+    uvec4 mask;   // x: kind; y, z: offsets; w: first LOR of the pair in the window
     float depth, mu;
 };
 

@@ -20,7 +20,7 @@ layout(local_size_x = LR_GROUP_SIZE) in;
 
 layout(std430, binding = LR_BIND_DRAWS) readonly buffer Draws
 {
-    uvec2 draws[]; // image, secondary module; the draws of an image are consecutive
+    uvec2 draws[]; // x: image; y: secondary module; the draws of an image are consecutive
 };
 
 layout(std140, binding = LR_BIND_PASS) uniform Pass
@@ -55,9 +55,9 @@ void check_loops()
 // A secondary module as seen by the workgroup's image.
 struct Target {
     Sight sight;
-    vec4 cells;   // pitch, half the face
-    ivec4 module; // crystals along u and v, crystals in all, module
-    uvec4 mask;   // kind, offsets, first LOR of the pair in the window
+    vec4 cells;   // x, y: pitch; z, w: half the face
+    ivec4 module; // x, y: crystals along u and v; z: crystals in all; w: module
+    uvec4 mask;   // x: kind; y, z: offsets; w: first LOR of the pair in the window
 #ifdef HIDING
     uint draw;    // the module's entry in the draws, with flags
 #endif

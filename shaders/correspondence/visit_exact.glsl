@@ -8,9 +8,9 @@
 // (y1 - w)) >= 0. The face is clipped by these four lines in coordinates relative to the crystal's centre.
 
 #ifdef HIDING
-const int MAX_CORNERS = 16; // 8 corners before a cut by a module, and one more for each of its 5 lines
+const int MAX_CORNERS = 16; // at least 13: 8 before a module cuts, and one more for each of the module's 5 lines
 #else
-const int MAX_CORNERS = 12; // 4 corners of the face, and one more for each line of the cell
+const int MAX_CORNERS = 12; // at least 8: 4 corners of the face, and one more for each edge of the secondary face
 #endif
 #include "kernels/polygon.glsl"
 

@@ -3,11 +3,11 @@
 //
 // The visible part of an overlap, for visit_exact.glsl (docs/method/correspondence.md, "Compute, point by point"). An
 // overlap can be hidden by modules between the point and the primary, and by modules on the secondary's side that the
-// lines hit first. On the primary's plane, a module hides the area inside five lines: the four edges of its rectangle,
-// and the line where it is as far away as the module that it hides. The visible rest is divided into pieces, one for
-// each line. A piece is outside its line and inside all earlier lines. The next module divides each piece again. Pieces
-// are visited one after another. The current piece is identified by 4 bits per module, so there is no list that could
-// overflow.
+// lines hit first. On the primary's plane, a module hides the area inside five lines. Four of these lines are the edges
+// of the module's rectangle. On the fifth line, the hiding module and the hidden module are equally far away. The
+// visible rest is divided into pieces, one for each line. A piece is outside its line and inside all earlier lines. The
+// next module divides each piece again. Pieces are visited one after another. The current piece is identified by 4 bits
+// per module, so there is no list that could overflow.
 
 #include "correspondence/triangle.glsl"
 
@@ -134,7 +134,7 @@ convex_polygon half_polygon(convex_polygon polygon, int half_number)
     return part;
 }
 
-// The path to a piece. For each hider, it has a number of 4 bits: 1 + 2 * line + half, or 0 for the hider's first
+// The path to a piece: a number of 4 bits for each hider. The number is 1 + 2 * line + half, or 0 for the hider's first
 // piece.
 struct Path {
     uint words[PATH_WORDS];
@@ -155,8 +155,8 @@ void path_turn(inout Path path)
     for (int k = word + 1; k < PATH_WORDS; k++) path.words[k] = 0u;
 }
 
-// The set of the shadow's lines that have a part of the polygon outside. apart: set to true if the whole polygon lies
-// outside one line.
+// The set of the shadow's lines that have a part of the polygon on their outer side. apart: set to true if the whole
+// polygon is on the outer side of one line.
 uint cutting_lines(View view, Shadow shadow, convex_polygon polygon, out bool apart)
 {
     vec4 low = vec4(1e30), high = vec4(-1e30);

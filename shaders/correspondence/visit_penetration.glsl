@@ -4,7 +4,7 @@
 // Crystal penetration for visit.glsl: lines through the sides of the primary's box, attenuated along all crystals that
 // they cross (docs/method/correspondence.md, "Penetration"). Each thread works on one line after another.
 
-// A line at + t step in a module's coordinates, and the cell that contains the current point of the line.
+// The line `at` + t `step` in a module's coordinates, and the cell that contains the current point of the line.
 struct Way {
     vec3 at, step;
     vec4 cells;
@@ -22,7 +22,7 @@ float stopped(float x)
     return x < 0.1 ? x * (1.0 - x * (1.0 / 2.0) * (1.0 - x * (1.0 / 3.0) * (1.0 - x * 0.25))) : 1.0 - exp(-x);
 }
 
-// Narrows a range of t so that the coordinate at + t step stays within the slab.
+// Narrows a range of t so that the coordinate `at` + t `step` stays within the slab.
 vec2 clip_slab(float at, float step, vec2 slab, vec2 range)
 {
     if (step == 0.0) return at < slab.x || at > slab.y ? vec2(range.x, -FAR) : range;
@@ -200,8 +200,8 @@ Strata make_strata(Module primary, uint index)
     return strata;
 }
 
-// The relative position of a line in its stratum along both edges. It is computed with integers, so all backends have
-// the same bits (docs/method/correspondence.md, "Penetration").
+// The relative position of a line in its stratum, along the stratum's two edges. It is computed with integers, so that
+// all backends get the same bits (docs/method/correspondence.md, "Penetration").
 vec2 place_in_stratum(uint module, uvec2 index)
 {
     uvec2 sum = 0x80000000u + uvec2(3242174889u, 2447445414u) * index + 2654435769u * index.yx +
@@ -228,8 +228,8 @@ vec2 stratum(Strata strata, int axis, int index, float place)
     return vec2(centre + 0.5 * face + (float(part - RAYS) + place) * width, width);
 }
 
-// Visits the lines through one side of the box. The side is at `level` along `axis`, which is also the axis of its
-// outward normal.
+// Visits the lines through one side of the box. The side is at `level` along `axis`. The side's outward normal runs
+// along `axis`, too.
 void visit_side(View view, Way primary, Strata strata, int axis, float level)
 {
     int a = axis == 0 ? 1 : 0, b = axis == 2 ? 1 : 2;

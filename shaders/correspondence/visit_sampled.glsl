@@ -4,7 +4,7 @@
 // Sampled mode of visit.glsl: RAYS x RAYS lines over the primary face, the same lines as in the raster passes
 // (docs/method/correspondence.md, "Sampled mode").
 
-// The number of LORs in a Tally, which has the LORs of the crystal's latest lines. Consecutive lines seldom have more
+// The number of LORs in a Tally. A Tally has the LORs of the crystal's latest lines. Consecutive lines seldom have more
 // than four different LORs.
 const int SLOTS = 4;
 struct Tally {

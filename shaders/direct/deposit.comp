@@ -19,8 +19,8 @@ layout(local_size_x = LR_DIRECT_GROUP) in;
 layout(std140, binding = LR_BIND_PASS) uniform Pass
 {
     dvec4 origin_mm, voxel_mm; // origin_mm.w: width of the TOF bin
-    ivec4 size;                // numbers of voxels; number of events
-    ivec4 views;               // azimuths, tilts; first of the current views, and their number
+    ivec4 size;                // x, y, z: numbers of voxels; w: number of events
+    ivec4 views;               // x, y: numbers of azimuths and tilts; z: first current view; w: number of current views
     float scale;               // scale of weights
     int is_first;              // 1 if events are counted
     int parts;                 // number of parts into which an event is spread over its TOF bin
@@ -105,7 +105,8 @@ void add(uint first, dvec3 place, float weight)
 #endif
 }
 
-// The outcome of an event.
+// Deposits an event if its view is one of the current views. Returns the outcome of the event, an LR_DEPOSIT_TALLY
+// number.
 int deposit(Event event)
 {
     precise dvec3 a = crystals[event.a].xyz;

@@ -10,10 +10,10 @@ layout(local_size_x = LR_DIRECT_GROUP) in;
 
 layout(std140, binding = LR_BIND_PASS) uniform Pass
 {
-    ivec4 grid;   // nx, ny, nz, quads of slices
-    ivec4 margin; // quads, x, y; w: 0 = the outputs of a thread lie along x, 1 = along y
-    ivec4 counts; // steps, offsets of mSR, rows of mSRval, unused
-    ivec4 extent; // texels with margins: quads, x, y
+    ivec4 grid;   // x, y, z: nx, ny, nz; w: quads of slices
+    ivec4 margin; // x: quads; y, z: columns along x and y; w: 0 = a thread's outputs lie along x, 1 = along y
+    ivec4 counts; // x: steps; y: offsets of mSR; z: rows of mSRval; w: unused
+    ivec4 extent; // texels with margins. x: quads; y, z: columns along x and y
 };
 
 #ifdef BUFFERS

@@ -15,7 +15,7 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass
 {
     dvec2 origin_mm, voxel_mm;
     dvec2 radial;
-    double epsilon_mm, tie; // tie: as a fraction of epsilon
+    double epsilon_mm, tie; // tie: LR_DIRECT_TIE, as a fraction of epsilon
     ivec2 size, margin;
     int mirrored; // added to the kernel's number on the negative radial side
 };

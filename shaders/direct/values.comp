@@ -15,7 +15,7 @@ layout(local_size_x = LR_DIRECT_GROUP) in;
 
 layout(std140, binding = LR_BIND_PASS) uniform Pass
 {
-    vec4 tof, radial, axial; // change per voxel along x, y, z, in mm; tof and axial are divided by
+    vec4 tof, radial, axial; // change per voxel along x, y, z. radial: in mm; tof and axial: in units of
                              // the standard deviation
     int num_offsets, num_kernels;
     int num_samples; // samples of a measured profile; 0 = Gaussians

@@ -18,13 +18,14 @@ struct placed_face {
 
 // The line between two faces. It runs from the face at the lower end of the frame's axis to the face at the upper end.
 struct face_line {
-    double direction[3], per_along, length_mm; // unit direction; 1 / its component along the frame's axis; length
+    double direction[3], per_along, length_mm; // direction: unit vector; per_along: 1 / this vector's component along
+                                               // the frame's axis
     double slopes[2];
 };
 
-// The planes that the line crosses: first, and one after the last; both are equal if there are none. at: where the line
-// crosses the first plane, in points; step: increase of this position per plane. reach: distance from the crossing up
-// to which points of the first plane may have elements; widening: increase of this distance per plane.
+// The planes that the line crosses are first .. last - 1; first = last if there are none. at: where the line crosses
+// the first plane, in points; step: increase of this position per plane. reach: distance from the crossing up to which
+// points of the first plane may have elements; widening: increase of this distance per plane.
 struct path_planes {
     int first, last;
     double at[2], step[2], reach[2], widening[2];

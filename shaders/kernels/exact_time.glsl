@@ -9,7 +9,8 @@
 #include "kernels/times.glsl"
 
 // place: distance from the centre of the time of flight to the middle of the voxel's extent, in the first plane, for a
-// point in the middle of its voxel. step: increase of this distance per plane. gain: its increase along p, u and v.
+// point in the middle of its voxel. step: increase of this distance per plane. gain: increase of this distance per
+// point along p, u and v.
 struct exact_time {
     float place, step, half_extent, half_bin, gain[3];
     float per_mm;  // 1 / extent in 1/mm, divided by the integral of the Gaussian within the cut

@@ -2,12 +2,12 @@
 // Copyright The LORaster authors
 //
 // The solid angle in which a point near a LOR's line sees one face (the far face) through the other face (the near
-// face). A position (x, y) in the far face's plane is seen through the near face if
-//     |across| <= half of the near face times height   and   |along| <= half of the near face times height.
-// Here, height is that of the position over the near face's plane. The ray from the point to the position crosses this
-// plane at a position of the near face; across and along are the coordinates of the crossing, times height. All three
-// are linear functions of x and y. They are computed from the point's offset from the line, so that no large numbers
-// are subtracted.
+// face). The ray from the point to a position (x, y) in the far face's plane crosses the near face's plane. Here,
+// height is that of the position over the near face's plane; across and along are the coordinates of the crossing on
+// the near face, times height. The position is seen through the near face if
+//     |across| <= half of the near face times height and |along| <= half of the near face times height.
+// across, along and height are linear functions of x and y. They are computed from the point's offset from the line, so
+// that no large numbers are subtracted.
 #ifndef LR_KERNELS_FACES
 #define LR_KERNELS_FACES
 #include "kernels/polygon.glsl"
@@ -25,9 +25,9 @@ struct angle_face {
 };
 
 // The two faces as a point sees them. The far face is the one that is farther, along the line, from the plane of
-// points. Usually, but not always, the point's height over its plane is also larger. The other members are the length
-// of the line, and cosines of the angles between an axis of the near face and an axis of the far face. The last five
-// cosines are for faces without a common axis.
+// points. Usually, but not always, the point's height over the far face's plane is also larger. The other members are
+// the length of the line, and cosines of the angles between an axis of the near face and an axis of the far face. The
+// last five cosines are for faces without a common axis.
 struct angle_view {
     angle_face near_face, far_face;
     float length_mm, across_across, normal_across, across_normal;
@@ -82,8 +82,8 @@ LR_KERNEL angle_range cut_range(float a, float b, float other_a, float other_b)
     return range;
 }
 
-// The visible part of the far face's plane: x is within `range`, and y is between line - apart and line + apart. Both
-// line and apart are linear in x.
+// The visible part of the far face's plane, in the coordinates x and y of this plane. x is within `range`, and y is
+// between line - apart and line + apart. Both line and apart are linear in x.
 struct angle_strips {
     angle_range range;
     float line, line_per_x, apart, apart_per_x;
@@ -113,7 +113,8 @@ LR_KERNEL angle_strips strips_of(angle_view view, angle_place below, angle_place
     return strips;
 }
 
-// The visible solid angle of a piece of the far face. The piece has the middle (x, y) and these half edges.
+// The visible solid angle of a piece of the far face. The piece has the middle (middle_x, middle_y) and the half edges
+// edges[0] and edges[1].
 LR_KERNEL float piece_angle(angle_strips strips, float middle_x, float middle_y, const float edges[2])
 {
     float from = fmaxf(strips.range.from, middle_x - edges[0]), to = fminf(strips.range.to, middle_x + edges[0]);
@@ -163,8 +164,8 @@ LR_KERNEL bool has_columns(angle_view view)
 }
 
 // True if both faces look small from every point whose distance to the farther face is at least half of the line's
-// length: the ratio of a face's edge to the distance is below 0.035. With this limit w, the two lines in y rise by at
-// most w times a face over the strip. Formulas for level lines then leave out terms below w^3 / 8.
+// length. A face looks small if the ratio of its edge to the distance is at most w = 0.035. The two lines in y then
+// rise by at most w times a face over the strip. Formulas for level lines then leave out terms below w^3 / 8.
 LR_KERNEL bool are_small(angle_view view)
 {
     float edge = fmaxf(fmaxf(view.near_face.half_mm[0], view.near_face.half_mm[1]),
@@ -177,11 +178,11 @@ LR_KERNEL bool are_small(angle_view view)
 struct angle_column {
     float width, x, height, squares; // width <= 0: nothing is visible; squares: (x relative to the foot)^2 + height^2
     float wide, more;                // wide: half of the distance between the two lines in the strip's middle; more:
-                                     // its increase to the end of the strip
-    float centre, centre_per;        // centre: value halfway between the two lines, for an offset of 0; centre_per: its
-                                     // increase per mm of offset
-    float rise, rise_per;            // rise: increase of centre to the end of the strip, for an offset of 0; rise_per:
-                                     // its increase per mm of offset
+                                     // increase of `wide` to the end of the strip
+    float centre, centre_per;        // centre: value halfway between the two lines, for an offset of 0; centre_per:
+                                     // increase of `centre` per mm of offset
+    float rise, rise_per;            // rise: increase of `centre` to the end of the strip, for an offset of 0;
+                                     // rise_per: increase of `rise` per mm of offset
     float foot;                      // y of the foot for an offset of 0
 };
 

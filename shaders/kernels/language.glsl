@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Words with which OpenGL, CUDA and C can read the same text, namely the files of this folder. These files use only the
+// Macros that let OpenGL, CUDA and C compile the same text, namely the files of this folder. These files use only the
 // common parts of the languages: numbers, functions of numbers, arrays and structs, but no swizzles. Files with LR_IN,
-// LR_INOUT or conversions such as float(k) are only for OpenGL, CUDA and C++. Functions of numbers have their names in
-// C.
+// LR_INOUT or conversions such as float(k) are only for OpenGL, CUDA and C++. Functions of numbers are called by their
+// names in C.
 #ifndef LR_KERNEL
 #ifdef GL_core_profile
 #define LR_KERNEL

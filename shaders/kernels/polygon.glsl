@@ -56,7 +56,8 @@ LR_KERNEL convex_polygon clip(LR_IN(convex_polygon) polygon, float a, float b, f
     return kept;
 }
 
-// The area of a polygon. If it is positive, also the centroid, and the second moments about the centroid.
+// The area of a polygon. If the area is positive, the struct also has the centroid, and the second moments about the
+// centroid.
 struct polygon_moments {
     float area, x, y, xx, yy, xy;
 };

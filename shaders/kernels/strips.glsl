@@ -14,7 +14,7 @@ struct clamped_line {
     float mean, first, second, variance;
 };
 
-// Clamps a line that crosses at most one of the two limits, which is certain if |half_rise| <= limit. within: the
+// Clamps a line that crosses at most one of the two limits. This is certain if |half_rise| <= limit. within: the
 // fraction of the strip where the line is not clamped.
 LR_KERNEL clamped_line clamp_flat(float middle, float half_rise, float limit)
 {

@@ -72,9 +72,9 @@ LR_KERNEL float normal_around(float centre, float half_width)
     return 2.0f * float(LR_TIMES_DENSITY) * half_width * gaussian_of(y) * sum;
 }
 
-// The integral over an interval around a centre, from normal_from_0, which is constant beyond |z| = 3. For a short
-// interval, derivatives at the middle of its part within |z| <= 3 are used, with an error of 1e-6 of the result. For a
-// longer interval, the difference between its ends is used.
+// The integral of normal_from_0 over an interval around a centre. normal_from_0 is constant beyond |z| = 3. For a short
+// interval, derivatives at the middle of the interval's part within |z| <= 3 are used, with an error of 1e-6 of the
+// result. For a longer interval, the result is the difference of an antiderivative between the interval's ends.
 LR_KERNEL float normal_sum_around(float centre, float half_width)
 {
     float low = centre - half_width, high = centre + half_width;

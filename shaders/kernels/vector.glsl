@@ -24,7 +24,7 @@
     USE(LR_VECTOR_UPDATE_RAMLA)                                                                                        \
     USE(LR_VECTOR_UPDATE_BSREM)
 
-// True if the operation reads y. Reading y takes as long as writing it, so other operations do not.
+// True if the operation reads y. Reading y takes as long as writing y, so other operations do not read it.
 LR_KERNEL bool vector_reads(int op)
 {
     return op == LR_VECTOR_MULTIPLY || op == LR_VECTOR_DIVIDE || op == LR_VECTOR_ADD_SCALED;

@@ -38,7 +38,7 @@ layout(std430, binding = LR_BIND_LIST_LINE_VALUES) readonly buffer LineValues
 #endif
 layout(local_size_x = GROUP) in;
 
-// Spare words before and after the cells. Terms outside the image are added to them.
+// Spare words before and after the cells, for terms outside the slab or the image.
 #define BEFORE 4
 #define SPARE 32
 
@@ -319,7 +319,8 @@ float value_of(uint k, uvec4 way)
 #endif
 }
 
-// The slices of line k that are in the group's slab, counted from the line's first slice.
+// The slices of a line that are in the group's slab, counted from the line's first slice. way: part 2 of the line
+// (listmode/lines.glsl).
 ivec2 slices_of(uvec4 way, Slab held)
 {
     return ivec2(max(held.first - int(way.x), 0), min(held.last - int(way.x), int(way.y)));
@@ -445,7 +446,7 @@ void flush(Slab held)
     }
 }
 
-// Clears the cells and chooses their unit. Returns false if no line adds to them.
+// Clears the cells and chooses the unit of their whole-number sums. Returns false if no line adds to them.
 bool open_cells(uint first, uint last, Slab held)
 {
     if (gl_LocalInvocationIndex == 0u) {

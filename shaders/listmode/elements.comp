@@ -15,7 +15,7 @@ layout(local_size_x = LR_EVENTS_GROUP) in;
 
 layout(std430, binding = LR_BIND_LIST_ELEMENTS) writeonly buffer Elements
 {
-    uvec2 elements[]; // [lines][1 + room], from window.w on
+    uvec2 elements[]; // [lines][1 + slab.w], from window.w on
 };
 
 // Lists the elements of slice j, after the `count` elements that are already in the list.

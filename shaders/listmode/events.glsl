@@ -14,17 +14,18 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass
 {
     dvec4 origin_mm, edge_mm; // along p, u, v: first position and size of voxels, or of sample points for exact
                               // elements; origin_mm.w: reach of shares, mm; edge_mm.w: unused
-    ivec4 size;               // slices, and voxels along u and v (exact elements: planes, and points along u and v);
-                              // number of current lines
-    ivec4 axes;               // p, u, v; w: 1 if a thin line has shares up to one voxel away (bilinear)
-    ivec4 events_first;       // first event in the buffer; first event in the buffer of kinds (0 = all are of kind 0);
-                              // 1 if there is TOF; 1 if slices count by their middles
-    ivec4 part;               // number of the first selected event; how many are selected; 1 if there is a map of
-                              // places; 1 if there are values
-    ivec4 values_window;      // first place of the window; number of places; index of the first place's value; 1 to
-                              // select only lines with values larger than usual
+    ivec4 size;               // x: slices; y, z: voxels along u and v (exact elements: x: planes; y, z: points along u
+                              // and v); w: number of current lines
+    ivec4 axes;               // x, y, z: p, u, v; w: 1 if a thin line has shares up to one voxel away (bilinear)
+    ivec4 events_first;       // x: index of the first event in the buffer of events; y: its index in the buffer of
+                              // kinds (0 = all events are of kind 0); z: 1 with TOF; w: 1 if a slice counts only where
+                              // its middle is on the line
+    ivec4 part;               // x: number of the first selected event; y: number of selected events; z: 1 if there is a
+                              // map of places; w: 1 if there are values
+    ivec4 values_window;      // x: first place of the window; y: number of places; z: index of the first place's value;
+                              // w: 1 to select only lines with values larger than usual
     ivec4 samples;            // numbers of samples of a voxel along p, u, v
-    ivec4 kept;               // index of the first line; number of lines of the buffer; 1 if lines are kept
+    ivec4 kept;               // x: index of the first line; y: number of lines of the buffer; z: 1 if lines are kept
 };
 
 struct Event {
@@ -67,7 +68,7 @@ void put(uint k, Event event, int place, float value);
 // is so narrow that results change by less than 1e-5.
 #define NARROWEST_HALF_BIN 0.005
 
-// Standard deviation of the event's TOF, and width of its bin.
+// Standard deviation of the event's TOF, and width of its bin, in mm.
 dvec2 sigma_and_bin_of(Event event)
 {
     int count = events_first.y, at = 0;

@@ -3,7 +3,7 @@
 //
 // The exact elements of an event. The including file defines void take(ivec3 voxel, float element), which receives the
 // part of a voxel's element that one sample point contributes. That file calls each_element(k) for line k. Only planes
-// of sample points within the window count, or within PLANES, the thread's range of planes, if PLANES is defined.
+// of sample points in the range PLANES count. PLANES is the window, unless the including file defines another range.
 // Variants: TOF; LEANING, if no grid axis is an axis of all modules.
 #include "listmode/exact_line.glsl"
 #ifndef PLANES
@@ -17,7 +17,7 @@ struct Exact {
     angle_view view;
     Walk walk;
     vec4 reach; // xy: largest distances in the first plane, along the two axes, from the line to a point with elements;
-                // zw: their increase from plane to plane
+                // zw: increase of these distances from plane to plane
 #ifdef TOF
     exact_time time;
 #endif

@@ -16,7 +16,7 @@ layout(local_size_x = LR_EVENTS_EXACT_GROUP) in;
 
 layout(std430, binding = LR_BIND_LIST_ELEMENTS) writeonly buffer Elements
 {
-    uvec2 elements[]; // [lines][1 + room], from window.w on
+    uvec2 elements[]; // [lines][1 + slab.w], from window.w on
 };
 
 uint first, count = 0u; // index of the line's list, and its length

@@ -58,7 +58,7 @@ angle_view view_of(Line line, uint k)
     return view;
 }
 
-// A walk over those planes of the line that are planes from .. to - 1 of the image.
+// A walk over the line's planes that have the numbers from .. to - 1 in the image.
 Walk walk_of(Line line, int from, int to)
 {
     Walk walk;
@@ -86,8 +86,8 @@ void open_plane(inout Walk walk, inout angle_view view, Line line, vec4 reach)
 }
 
 // Moves to the next `step` by `step` points of a plane, of which walk.at is the lowest point. Returns false if no
-// points are left. The loop must have only one exit. With a second exit, compilers would let threads that leave early
-// continue alone up to the last plane, and a warp would execute each plane several times.
+// points are left. The loop over planes must have only one exit. With a second exit, compilers would let threads that
+// leave early continue alone up to the last plane, and a warp would execute each plane several times.
 bool walk_on(inout Walk walk, inout angle_view view, Line line, vec4 reach, int step)
 {
     walk.at.x += step;

@@ -32,8 +32,8 @@ bool is_usual(float value)
     return own > 0u && own <= known_usual && own + LR_EVENTS_CELL_SPREAD > known_usual;
 }
 
-// The size of a usual value in whole units, rounded up. Values with the usual exponent, which is the largest, have 2^17
-// to 2^18 units.
+// The size of a usual value in whole units, rounded up. The usual exponent is the largest exponent of usual values.
+// Values with this exponent have 2^17 to 2^18 units.
 uint size_of_usual(float value)
 {
     return uint(abs(mantissa_of(value)) * power_of_2(18 + int(exponent_of(value)) - int(known_usual))) + 1u;

@@ -53,7 +53,7 @@ float see_voxel(bool is_voxel, int slice, int first, int k)
     return is_voxel ? VOXEL(slice, first, k) : 0.0;
 }
 
-// Adds the shares of four neighbouring voxels, from voxel k on.
+// Adds up the shares times the values of four neighbouring voxels, from voxel k on.
 float see_four(bool is_row, bvec4 is_column, int slice, int first, int k, vec4 shares)
 {
     return shares.x * see_voxel(is_row && is_column.x, slice, first, k) +

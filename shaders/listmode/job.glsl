@@ -3,8 +3,8 @@
 //
 // A group's job in passes over kept lines. Needs listmode/kernel.glsl before it.
 struct Job {
-    ivec4 lines;  // first line, number of lines, their axis
-    ivec4 slices; // first slice, and one after the last
+    ivec4 lines;  // x: first line; y: number of lines; z: axis of the lines
+    ivec4 slices; // x: first slice; y: one after the last slice
 };
 layout(std430, binding = LR_BIND_LIST_JOBS) readonly buffer Jobs
 {

@@ -9,8 +9,8 @@
 struct Kernel {
     vec2 half_width; // half of the rectangle, in voxels
     ivec2 width;     // edges of the rectangle, in voxels
-    vec3 square;     // the squared distance of a voxel is (x u + y v)^2 + z v^2, where u and v are its distances from
-                     // the crossing in voxels; as a sum of squares, it loses no digits
+    vec3 square;     // tube.w times the squared distance of a voxel from the line is (x u + y v)^2 + z v^2, where u and
+                     // v are the voxel's distances from the crossing, in voxels; a sum of squares loses no digits
 };
 
 struct Box {

@@ -28,7 +28,7 @@ layout(std430, binding = LR_BIND_LIST_SUMS) buffer Sums
     uvec2 sums[];
 };
 
-// The value of the sum 1. It is a normal number in double.
+// The value of one unit of the sums. It is a normal number in double.
 double unit_of_sums()
 {
     int exponent = largest_term_exponent() - int(unit.x);

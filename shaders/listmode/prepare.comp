@@ -12,7 +12,8 @@
 // variants: BINS=1
 #include "listmode/events.glsl"
 
-// The slices that a line may cross, and the positions `begin` and `end` between which the line has elements.
+// The slices that a line may cross. The line has elements between `begin` and `end`. `place`, `begin` and `end` are
+// positions along the line, in mm from its middle.
 struct Way {
     double place, chord; // position in the middle of slice 0, and its increase per slice
     double begin, end;
@@ -20,7 +21,7 @@ struct Way {
     int first, last; // `last` is one after the last slice
 };
 
-// Drops slices at both ends of the range in which, along one axis, no voxel is within reach.
+// Drops slices at both ends of the range if, along one axis, none of their voxels is within reach.
 void narrow(inout Way way, double position, double step, int voxels, double reach)
 {
     double low = -reach, high = double(voxels - 1) + reach;
@@ -33,7 +34,7 @@ void narrow(inout Way way, double position, double step, int voxels, double reac
     way.last = min(way.last, to_slice(ceil(max(a, b)) + 1.0lf));
 }
 
-// Drops slices at both ends of the range whose middles are not between `begin` and `end`.
+// Drops the first or the last slice of the range if its middle is not between `begin` and `end`.
 void leave_middles(inout Way way)
 {
     precise double first = way.place + double(way.first) * way.chord;

@@ -2,7 +2,7 @@
 // Copyright The LORaster authors
 //
 // The scale of a back-projection's sums: an exponent that no term reaches. An event that sees almost nothing has a very
-// large value. A scale for this value could round all other terms to 0, or leave too few digits to voxels with small
+// large value. A scale for this value could round all other terms to 0, or leave too few digits for voxels with small
 // values. If values differ too much for one scale, the sums are therefore floats, which are stored in the low words.
 // The exponent b of a value is that of the float format: the size of the value is below 2^(b - 126). Values with b = 0
 // count as 0.
@@ -24,7 +24,8 @@ uint exponent_of(float value)
 }
 
 // The usual exponent of values, the exponent of the largest term, and a flag that is true if the sums are floats. Each
-// thread reads them from the buffer only once, because devices would read again after every addition to memory.
+// thread reads these numbers from the buffer only once. Otherwise, devices would read them again after every addition
+// to memory.
 uint known_usual;
 int known_exponent;
 bool has_float_sums;
@@ -38,7 +39,7 @@ void read_scale()
         known_exponent > usual_term + LR_EVENTS_SPREAD || int(usual) - int(least) > int(unit.x) - LR_EVENTS_LEAST_BITS;
 }
 
-// Returns an exponent e with which every term is below 2^e in size.
+// Returns an exponent e such that every term is below 2^e in size.
 int largest_term_exponent()
 {
     return known_exponent;

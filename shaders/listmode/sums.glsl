@@ -12,7 +12,7 @@ layout(std430, binding = LR_BIND_LIST_SUMS) buffer Sums
 #ifdef LR_HAS_ATOMIC64
 layout(std430, binding = LR_BIND_LIST_SUMS) buffer WholeSums
 {
-    int64_t whole_sums[]; // `sums`, with the low words first, as signed integers, because drivers add only these
+    int64_t whole_sums[]; // `sums` as signed integers, low words first; drivers add only signed integers
 };
 #endif
 
@@ -37,14 +37,13 @@ void add_float_to_sums(int voxel, float term)
 #endif
 }
 
-// Adds two words to a sum. An addition of 64 bits needs no carry, so it need not wait for a result.
+// Adds two words to a sum. An addition of 64 bits needs no carry, so the thread need not wait for a result.
 #ifdef LR_HAS_ATOMIC64
 #define ADD_TO_WORDS(voxel, words) atomicAdd(whole_sums[voxel], packInt2x32(ivec2(words)));
 #else
 #define ADD_TO_WORDS(voxel, words) ADD_WORDS(sums[2 * (voxel)], sums[2 * (voxel) + 1], words)
 #endif
 
-// Adds a term to the image's sums.
 void add_to_sums(int voxel, float term)
 {
     if (sums_are_floats()) {

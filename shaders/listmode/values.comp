@@ -25,8 +25,9 @@ layout(std430, binding = LR_BIND_LIST_LINE_VALUES) writeonly buffer LineValues
     float line_values[];
 };
 
-// num_listed: number of the group's listed lines, without and with TOF; first_listed: their first index in the lists.
-// The group adds to the buffer's counter only once, because an atomic addition by every thread would take long.
+// num_listed: number of the group's listed lines, [0] without TOF, [1] with TOF; first_listed: index in `others` of the
+// first of these lines. The group adds to the buffer's counter only once, because an atomic addition by every thread
+// would take long.
 shared uint num_listed[2], first_listed[2];
 
 // Writes the value of line k. Returns false if the line is not listed.

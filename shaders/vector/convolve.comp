@@ -19,9 +19,9 @@ layout(local_size_x = LR_VECTOR_GROUP) in;
 layout(std140, binding = LR_BIND_PASS) uniform Pass
 {
     dvec4 weights[32];
-    uvec4 first; // index in its range where y begins, and where x begins; first layer; number of layers
-    uvec4 size;  // size of the row; first layer of x
-    ivec4 along; // axis, reach
+    uvec4 first; // x, y: index at which vectors y and x begin in their ranges; z: first layer; w: number of layers
+    uvec4 size;  // xyz: size of the row; w: first layer of vector x
+    ivec4 along; // x: axis; y: reach
 };
 
 layout(std430, binding = LR_BIND_VECTOR_Y) buffer Y

@@ -26,7 +26,7 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass
     dvec4 weights[2];
     double gamma, epsilon, scale;
     uint layer, layers; // first layer of this pass, and number of layers
-    uvec4 first;        // indices in their ranges where y, x and kappa begin
+    uvec4 first;        // x, y, z: indices at which vectors y, x and kappa begin in their ranges
     uvec4 size;         // xyz: size of the grid; w: layer at which x and kappa begin
 };
 

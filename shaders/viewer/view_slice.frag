@@ -12,7 +12,7 @@ layout(binding = 1) uniform sampler3D image;
 layout(binding = 2) uniform sampler3D above;
 layout(binding = 3) uniform sampler2D above_map;
 layout(binding = 4) uniform sampler3D other;
-layout(binding = 5) uniform sampler2D other_map; // diverging for differences and ratios
+layout(binding = 5) uniform sampler2D other_map; // colours of the second image; diverging for differences and ratios
 layout(location = 0) in vec3 in_at;
 layout(location = 0) out vec4 out_colour;
 
@@ -36,7 +36,7 @@ float value_at(sampler3D from, vec3 at)
     return sum;
 }
 
-// The value on the slice, or the largest one along the axis.
+// The value on the slice; with style.z = 1, the largest value along the axis.
 float shown_at(sampler3D from, vec3 at)
 {
     if (style.z == 0) return value_at(from, at);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Cleaning of texts from files, which go to logs, terminals and JSON. */
+ * Functions that clean texts from files before these texts go to logs, terminals and JSON. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Clocks. */
+ * A clock for durations. */
 #pragma once
 
 #include <time.h>
 
-/* Seconds on a clock that never goes back. */
+/* Returns the time in seconds on a clock that never goes back. Only differences of two times have a meaning. */
 static inline double lr_clock_seconds(void)
 {
     struct timespec now = {0};

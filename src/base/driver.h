@@ -8,14 +8,14 @@
 #include <lr/log.h>
 #include <stdatomic.h>
 
-/* The process that has opened a driver; zero = none yet. */
+/* Process id of the process that has opened a driver; 0 = none yet. */
 typedef atomic_long lr_driver_owner;
 
 /* Makes this process the owner if there is none, and then calls lr_driver_check. */
 lr_status lr_driver_claim(lr_driver_owner *owner, const char *driver, const lr_log *log);
 
-/* Checks that this process is the owner. driver: "OpenGL". errors: LR_NO_DEVICE, logged, if this process was forked
- * from the owner. */
+/* Checks that this process is the owner. driver: name for the message, such as "OpenGL". errors: LR_NO_DEVICE, logged,
+ * if this process was forked from the owner. */
 lr_status lr_driver_check(const lr_driver_owner *owner, const char *driver, const lr_log *log);
 
 /* True if this process is the owner. Only the owner may free objects of the driver. */

@@ -10,7 +10,8 @@
 /* Initial value of a hash by Fowler, Noll and Vo (FNV-1a). */
 #define LR_HASH_BEGIN UINT64_C(0xcbf29ce484222325)
 
-/* Adds a byte to a hash. A number of several bytes can also be added in one step, which is faster. */
+/* Adds a byte to a hash. A number of several bytes can be added in one step. This is faster than adding its bytes one
+   by one, and gives another hash. */
 static inline uint64_t lr_hash_add(uint64_t hash, uint64_t number)
 {
     return (hash ^ number) * UINT64_C(0x100000001b3);

@@ -58,7 +58,7 @@ void *lr_resize(void *block, int64_t count, size_t size, const char *what, const
     return bigger;
 }
 
-/* The system takes about a millisecond to free so many bytes. */
+/* The system needs about 1 ms to free this many bytes. */
 enum { TAKEN_BACK_BYTES = 16 << 20 };
 
 void lr_free_in_pieces(void *block, int64_t bytes)

@@ -11,11 +11,12 @@
 /* Writes an amount of memory, such as "12.3 GiB", and returns the text. */
 const char *lr_bytes_text(double bytes, char text[32]);
 
-/* Allocates count * size zero bytes, which the caller frees with free(). A count of 0 gives a valid pointer. NULL if
- * memory runs out, logged as LR_FAILED: "no memory for WHAT (12.3 GiB)". */
+/* Allocates count * size zero bytes, which the caller frees with free(). A count of 0 gives a valid pointer. Returns
+ * NULL if memory runs out, and logs LR_FAILED: "no memory for WHAT (12.3 GiB)". */
 void *lr_alloc(int64_t count, size_t size, const char *what, const lr_log *log);
 
-/* Resizes a block to count * size bytes. NULL, logged, if memory runs out; the block then stays as it is. */
+/* Resizes a block to count * size bytes. If memory runs out, returns NULL and logs the failure; the block then stays as
+   it is. */
 void *lr_resize(void *block, int64_t count, size_t size, const char *what, const lr_log *log);
 
 /* Frees a block of `bytes` bytes piece by piece. If a large block were freed at once, other threads that need new
@@ -64,8 +65,9 @@ lr_status lr_text_print(struct lr_text *text, const char *format, ...) LR_PRINTF
 /* Returns the physical memory in bytes, or the limit of the control group if that is lower. */
 int64_t lr_physical_memory(void);
 
-/* Returns how many bytes this process can still allocate within ulimit -v and, as the system estimates, without
- * swapping. If there is no estimate, physical memory is used instead. */
+/* Returns how many bytes this process can still allocate. This is the least of three numbers: lr_physical_memory, what
+ * the system estimates to be free without swapping, and what ulimit -v leaves. A number that is not known is left
+ * out. */
 int64_t lr_available_memory(void);
 
 /* Calls `visit` with the folder of each Linux control group that limits this process: its own group and all groups
@@ -73,6 +75,6 @@ int64_t lr_available_memory(void);
  * folder need not exist. */
 void lr_cgroup_visit(const char *controller, void (*visit)(void *user, const char *folder), void *user);
 
-/* Reads the first `num_values` numbers of folder/file. Returns false if there is no such file, or if it has fewer
- * numbers, for instance the word "max". */
+/* Reads the first `num_values` numbers of folder/file. Returns false if there is no such file, or if the file has fewer
+ * numbers, for instance only the word "max". */
 bool lr_cgroup_read(const char *folder, const char *file, int num_values, double *values);

@@ -65,7 +65,7 @@ static inline int lr_compare_doubles(const void *a, const void *b)
     return lr_order(*(const double *)a, *(const double *)b);
 }
 
-/* Each function returns the index of the first of `count` ascending numbers that is at least `number`, or count if
+/* Each function returns the index of the first of `count` ascending numbers that is at least `number`, or `count` if
  * there is none. */
 #define LR_DEFINE_SEARCH(name, type, wanted)                                                                           \
     static inline int64_t name(const type *numbers, int64_t count, wanted number)                                      \
@@ -87,13 +87,13 @@ LR_DEFINE_SEARCH(lr_first_double_at_least, double, double)
 #undef LR_DEFINE_SEARCH
 
 /* Sorts items by the number with which each begins, in one thread. The numbers are from 0 to end - 1. Items with equal
- * numbers keep their order. spare: memory of the same size. Returns true if the sorted items are in `spare`. For tens
- * of millions of items, a sort by comparisons takes many times as long. */
+ * numbers keep their order. spare: memory as large as the items. Returns true if the sorted items are in `spare`. For
+ * tens of millions of items, a sort by comparisons takes many times as long. */
 static inline bool lr_radix_sort(void *items, void *spare, size_t size, int64_t count, int64_t end)
 {
     enum { DIGIT_BITS = 11, NUM_DIGITS = 1 << DIGIT_BITS };
     char *from = items, *to = spare;
-    int64_t ascending = 1; /* items before the first one whose number is smaller than the number before it */
+    int64_t ascending = 1; /* number of items before the first item that is smaller than its predecessor */
     while (ascending < count && *(const int64_t *)(const void *)(from + (size_t)(ascending - 1) * size) <=
                                     *(const int64_t *)(const void *)(from + (size_t)ascending * size))
         ascending++;

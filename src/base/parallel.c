@@ -20,8 +20,8 @@
 
 /* --- threads that wait --- */
 
-/* The C library keeps up to 40 MB of stacks for later threads. Stacks beyond these are mapped and unmapped each time,
- * which delays all threads that need new memory. Stacks are therefore small. */
+/* The C library keeps the stacks of ended threads for later threads, up to 40 MB. It maps and unmaps all further stacks
+ * each time, which delays all threads that need new memory. Stacks are therefore small. */
 enum { STACK_BYTES = 1 << 20, WAITS_SECONDS = 1 };
 
 enum { IDLE = 0, ASKED, WORKING, TO_END };
@@ -47,7 +47,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct lr_pool_thread *waiting; /* threads that are free for a task; `lock` guards both lists */
 static struct lr_pool_thread *ended;   /* threads that have ended and must be joined */
 
-/* A thread of the pool does one task after the other, until it has waited for too long. */
+/* A thread of the pool does one task after another, and ends after WAITS_SECONDS without a task. */
 static void *live(void *user)
 {
     struct lr_pool_thread *thread = user;
@@ -109,8 +109,7 @@ static void join_all(struct lr_pool_thread **list)
     }
 }
 
-/* Runs when the process ends or the library is unloaded. Otherwise a thread could run code that is no longer in
- * memory. */
+/* Runs when the process ends or the library is unloaded, so that no thread runs code that is no longer in memory. */
 __attribute__((destructor)) static void end_all(void)
 {
     join_all(&waiting);
@@ -151,8 +150,8 @@ static struct lr_pool_thread *start(const struct lr_pool_task *task)
         pthread_attr_t attributes;
         bool is_there = pthread_attr_init(&attributes) == 0;
         if (is_there) {
-            (void)pthread_attr_setstacksize(&attributes, STACK_BYTES); /* if this fails, the thread has the usual
-                                                                          stack */
+            (void)pthread_attr_setstacksize(&attributes, STACK_BYTES); /* if this fails, the stack has the default
+                                                                          size */
             is_there = pthread_create(&thread->id, &attributes, live, thread) == 0;
             pthread_attr_destroy(&attributes);
         }

@@ -48,7 +48,8 @@ struct lr_parallel {
     int num_helpers;
 };
 
-/* Starts threads - 1 threads. The calling thread works, too, in lr_parallel_end. */
+/* Makes up to threads - 1 threads of the pool work on the loop. The calling thread works on the loop, too, in
+   lr_parallel_end. */
 void lr_parallel_begin(struct lr_parallel *loop);
 
 /* Does the pieces that no thread has begun, and waits for all other pieces. */
@@ -79,7 +80,7 @@ void lr_pool_use(const struct lr_pool *pool);
 
 struct lr_error_record;
 
-/* A call in a separate thread. In a struct of zeros there is no call. The struct must not move while a call runs. */
+/* A call in a separate thread. A struct of zeros has no call. The struct must not move while a call runs. */
 struct lr_background {
     void (*body)(void *user);
     void *user;
@@ -95,8 +96,8 @@ void lr_background_start(struct lr_background *background, void (*body)(void *us
 /* Waits for the call, if there is one. */
 void lr_background_wait(struct lr_background *background);
 
-/* A call that is made if the watch lasts too long. The caller sets the first three fields and zeroes all other
- * fields. */
+/* A call that a separate thread makes if the watch lasts longer than patience_s. The caller sets the first three fields
+ * and zeroes all other fields. */
 struct lr_watch {
     double patience_s;
     void (*act)(void *user); /* called by the watching thread after patience_s */

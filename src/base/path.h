@@ -33,9 +33,9 @@ char *lr_path_beside(const char *path, const char *name, const lr_log *log);
 
 #define LR_HDF5_READER "loraster-hdf5-reader" /* reads HDF5 files for the library */
 
-/* Folders in which files of one kind (plugins or programs) are searched. An installation may be moved, so most folders
- * are relative to the folder of the calling library or program. Other users may be able to write to these folders, so a
- * file is accepted only if it belongs to the owner of the calling library or program, or to root. */
+/* Folders in which the library looks for files of one kind (plugins or programs). An installation may be moved, so most
+ * folders are relative to the folder of the calling library or program. Other users may be able to write to these
+ * folders, so a file is accepted only if it belongs to the owner of the calling library or program, or to root. */
 struct lr_part_places {
     const char *variable;  /* environment variable with the absolute path of a folder; if it is set, only that folder
                             * is searched */

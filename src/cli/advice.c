@@ -51,10 +51,10 @@ static const struct {
 
 /* --- files of another kind --- */
 
-/* Kinds of files that an option takes. For a verb without such an option: the kinds that its first word may name. */
+/* The kinds of files that an option, or the first word after a verb, may name. name: the option or the verb. */
 static const struct {
     const char *name;
-    unsigned kinds; /* bit 1 << kind is set for each kind */
+    unsigned kinds; /* bit 1 << kind is set for each accepted kind */
 } takers[] = {
     {"--scanner", 1U << LR_FILE_SCANNER | 1U << LR_FILE_PETSIRD},
     {"--data", 1U << LR_FILE_DATA | 1U << LR_FILE_HISTO},

@@ -65,7 +65,8 @@ const char *args_nearest(const char *text, const char *const *words)
             nearest = words[k];
             least = distance;
         }
-        /* A word is also near if one of the two begins with the other, which has three letters or more. */
+        /* A word is also near if it begins with the text, or the text with the word. The shorter of the two must have
+           at least three letters. */
         int same = 0;
         while (letters[same] != '\0' && lower(letters[same]) == lower(word[same])) same++;
         if (begun == NULL && same >= 3 && (letters[same] == '\0' || word[same] == '\0')) begun = words[k];
@@ -157,8 +158,8 @@ static const struct {
     {"verbosity", "--verbose"},
 };
 
-/* Reads one option and its value from argv, and returns the number of words that were read. For an unknown option, the
- * error suggests the option that was probably meant. */
+/* Reads one option and its value from argv, and returns the number of words that were read. The error about an unknown
+ * option suggests the option that was probably meant. */
 static int take_option(struct cli_args *args, char *const *argv)
 {
     const char *text = argv[0];
@@ -249,7 +250,7 @@ lr_status args_parse(struct cli_args *args, const struct cli_verb *verb, struct 
             args_complain(args, "%s has the sign \xe2\x88\x92: type a hyphen before a negative number: -%.8s", argv[k],
                           minus + 3);
     }
-    char *const *stray = NULL; /* the first word that belongs to no option; further words follow */
+    char *const *stray = NULL; /* the first word that fits neither an option nor the positionals */
     const int most = verb->most_positionals > 0 ? verb->most_positionals : FEW_POSITIONALS;
     for (int k = 0; argv[k] != NULL && !args->help && args->status == LR_OK && stray == NULL;)
         if (argv[k][0] == '-' && argv[k][1] != '\0' && !is_number(argv[k]))
@@ -260,7 +261,8 @@ lr_status args_parse(struct cli_args *args, const struct cli_verb *verb, struct 
             args->positional[args->num_positional++] = argv[k++];
     if (stray == NULL) return args->status;
 
-    /* The word is often part of a list written with blanks ("--at 5 0 2"), or the name of a file without its option. */
+    /* A stray word is often part of a list written with blanks ("--at 5 0 2"), or the name of a file without its
+       option. */
     static const struct {
         const char *ending, *option;
     } known[] = {{".yaml", "--scanner"},   {".yml", "--scanner"}, {".geom", "--scanner"}, {".hscan", "--scanner"},
@@ -423,7 +425,8 @@ const char *args_required(struct cli_args *args, const char *name)
 {
     const char *text = args_text(args, name);
     if (text != NULL) return text;
-    const bool is_bare = args->num_given == 0 && args->num_positional == 0; /* an example then says more */
+    const bool is_bare = args->num_given == 0 && args->num_positional == 0; /* if nothing was given, the error also
+                                                                               shows an example */
     args_complain(args, "%s needs %s %s%s%s", args->verb->name, name,
                   find_option(args->verb, name, strlen(name))->metavar, is_bare ? " and more: " : "",
                   is_bare ? args->verb->example : "");
@@ -528,7 +531,7 @@ static void complain_list(struct cli_args *args, const char *name, const char *t
     }
     is_list = is_list && count > 1 && read_list(repaired, values) == count && strcmp(repaired, text) != 0;
 
-    /* Texts such as "3mm" and "3,3,4mm" are only wrong in their unit. */
+    /* In a text such as "3mm" or "3,3,4mm", only the unit is wrong. */
     const size_t numbers = strspn(text, "+-.,0123456789");
     const size_t letters = strspn(text + numbers, "abcdefghijklmnopqrstuvwxyz");
     if (is_list)

@@ -45,7 +45,8 @@ struct cli_output {
     const char *const *endings;
 };
 
-/* Name in struct cli_output of an output without an option. The second word after the verb names the output's file. */
+/* Value of cli_output.name for an output without an option. The second word after the verb then names the output's
+   file. */
 #define CLI_SECOND_WORD "OUT"
 
 struct cli_args;
@@ -55,7 +56,7 @@ struct cli_args;
 struct cli_verb {
     const char *name;        /* "recon" */
     const char *positionals; /* "NAME|FILE"; NULL = none */
-    int most_positionals;    /* 0 = 4 */
+    int most_positionals;    /* 0 means 4 */
     const char *summary;     /* one sentence that says what the verb does */
     const char *example;     /* one complete command */
     const char *repeated;    /* the option that may be given more than once; NULL = none */
@@ -121,7 +122,7 @@ const char *args_required(struct cli_args *args, const char *name);
 int args_count(const struct cli_args *args, const char *name);
 const char *args_nth(const struct cli_args *args, const char *name, int k);
 
-/* Ranges of whole numbers: from 0 or from 1 to INT_MAX, and from 0 to INT64_MAX. */
+/* args_from_0: 0 to INT_MAX. args_from_1: 1 to INT_MAX. args_seeds: 0 to INT64_MAX. */
 extern const int64_t args_from_0[2], args_from_1[2], args_seeds[2];
 
 /* A whole number in [least, most]. */
@@ -155,8 +156,8 @@ int64_t args_bytes(struct cli_args *args, const char *name, int64_t fallback);
  * words with which the option is declared. */
 int args_word(struct cli_args *args, const char *name, const char *const *words, int fallback);
 
-/* The word that was given for the option, in the spelling of the option's declaration. If the option is not given, the
- * first declared word. NULL if the verb has no such option. */
+/* The word that was given for the option, in the spelling of the option's declaration. If the option is not given,
+ * returns the first declared word. If the verb has no such option, returns NULL. */
 const char *args_chosen(struct cli_args *args, const char *name);
 
 /* Reports an error of the command line and sets `status` to LR_USAGE. */

@@ -16,7 +16,7 @@ const char *const cluster_exchanges[] = {[LR_EXCHANGE_AUTO] = "auto",
                                          [LR_EXCHANGE_HOST] = "host",
                                          NULL};
 
-/* Prints this rank's error now. Soon all ranks are ended, and no other rank can print it. */
+/* Prints this rank's error immediately. All ranks are about to be ended, and no other rank can print this error. */
 static void print_error_now(void *user)
 {
     struct report *report = user;
@@ -61,7 +61,7 @@ void cluster_choose(const struct cluster *cluster, const struct cli_args *args, 
     if (cluster->comm == NULL) return;
     if (!args_has(args, "--threads")) {
         params->threads = lr_comm_threads(cluster->comm);
-        /* mpirun binds each rank to one core if there are only few ranks. */
+        /* mpirun binds each rank to one core if there are only a few ranks. */
         const int local = lr_comm_get_info(cluster->comm).local_size;
         const long all = sysconf(_SC_NPROCESSORS_ONLN);
         if (params->threads < all / local) {
@@ -75,8 +75,8 @@ void cluster_choose(const struct cluster *cluster, const struct cli_args *args, 
     const char *backend = args_text(args, "--backend");
     const bool is_host = backend != NULL && (strcasecmp(backend, "cpu") == 0 || strcasecmp(backend, "native") == 0);
     if (!args_has(args, "--device") && info.local_size > 1 && !is_host) {
-        /* Each rank takes another graphics processor. The list has a processor once for each interface to it, so only
-         * EGL's devices are counted. */
+        /* Each rank takes a different graphics processor if there are enough. The list names a processor once for each
+         * interface to it, so only EGL's devices are counted. */
         static lr_device devices[MOST_DEVICES];
         int count = 0, usable = 0, listed = lr_device_list(devices, MOST_DEVICES, NULL);
         listed = listed < MOST_DEVICES ? listed : MOST_DEVICES;

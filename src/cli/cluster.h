@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A verb that several processes run together, started by mpirun. Only rank 0 reports progress and writes results.
- * Each error is printed by one rank, which names itself. */
+ * A verb that several processes run together, started by mpirun. Only rank 0 reports progress and writes results. Only
+ * one rank prints an error, and the message names this rank. */
 #pragma once
 
 #include "common.h"
@@ -11,7 +11,7 @@
 
 /* A zero struct means one process. */
 struct cluster {
-    lr_comm *comm; /* NULL for one process, and before it is opened */
+    lr_comm *comm; /* NULL for one process, and before cluster_open */
     int rank, size;
     double *peaks; /* owned [size] peak memory of each rank in bytes; NULL = not collected */
 };
@@ -19,7 +19,7 @@ struct cluster {
 /* Opens the communicator if there are several ranks. */
 lr_status cluster_open(struct cluster *cluster, struct report *report, lr_exchange exchange);
 
-/* The words of --exchange, by lr_exchange; NULL at the end. */
+/* The words of --exchange, indexed by lr_exchange; NULL at the end. */
 extern const char *const cluster_exchanges[];
 
 /* The option --exchange of verbs that several ranks can run. */

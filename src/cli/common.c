@@ -134,7 +134,7 @@ lr_status common_check_output(struct report *report, const char *path, const cha
         return report_error(report, LR_USAGE, "%s is where the JSON object of --json goes: leave out one of them",
                             path);
     }
-    if (common_is_device(path)) { /* a device is not created in its folder */
+    if (common_is_device(path)) { /* a device exists already, so its folder is not checked */
         return !lr_path_ends_in(path, common_hdf5_endings)
                    ? LR_OK
                    : report_error(report, LR_USAGE,
@@ -186,7 +186,7 @@ lr_status common_make_folder(struct report *report, const char *path)
                                            : strerror(reason));
 }
 
-/* Moves each file of the subfolder `part` into the folder, or removes it. */
+/* Moves all files of the subfolder `part` into the folder if `moves` is true, or else removes them. */
 static lr_status empty_part(const struct common_folder *folder, struct report *report, bool moves)
 {
     DIR *files = opendir(folder->part);
@@ -518,8 +518,8 @@ static void split_samples(struct setup *setup)
     if (samples[0] > 0 && samples[1] == 0) lr_grid_split_samples(&setup->grid, samples[0], samples);
 }
 
-/* Notes a grid that looks as if its sizes were given in the order z, y, x, and a mu-map that covers less than half of
- * the grid. */
+/* Reports a grid whose sizes look as if they were given in the order z, y, x. Also reports a mu-map that covers less
+ * than half of the grid. */
 static void note_odd_grid(const struct setup *setup)
 {
     const lr_grid *grid = &setup->grid;
@@ -616,7 +616,7 @@ const char *setup_say_span(const struct setup *setup, char text[160])
 
 lr_status setup_operator(struct setup *setup)
 {
-    static const double many_lines = 2e8; /* a projection of so many takes about a minute on two processors */
+    static const double many_lines = 2e8; /* lines that two processors project in about a minute */
     char bytes[32], seconds[32];
     setup->op = lr_operator_create(&setup->params);
     if (setup->op == NULL) return report_reason(setup->report);
@@ -693,8 +693,8 @@ static const struct cli_output *find_output(const struct cli_verb *verb, const c
     return NULL;
 }
 
-/* Refuses to write a file that another word of the command line reads. extra: the only file to be written; NULL = all
- * outputs of the command line. */
+/* Refuses to write a file that another word of the command line names as an input. extra: the only file to be written;
+ * NULL = all outputs of the command line. */
 static lr_status check_losses(const struct cli_args *args, const char *extra)
 {
     const char *written[CLI_MAX_OUTPUTS] = {extra};

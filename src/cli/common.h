@@ -70,7 +70,8 @@ lr_events_source common_events_source(struct cli_args *args, const char *path);
         if (cli_try_ != LR_OK) return cli_try_;                                                                        \
     } while (0)
 
-/* All data that setup_finish frees; a struct of zeros is valid. It must not move, because `params` points into it. */
+/* All data that setup_finish frees. A struct of zeros is valid. The struct must not move, because `params` points into
+   it. */
 struct setup {
     struct report *report;
     const char *verb; /* the verb that uses the setup */
@@ -90,8 +91,8 @@ struct setup {
  * is required. Errors in values that were read from args earlier are also reported here. */
 lr_status setup_scanner(struct setup *setup, struct cli_args *args, lr_store store, lr_scanner *fallback);
 
-/* Reads the grid from --grid or --like, or else uses the grid of `image` (may be NULL). If there are an option and an
- * image, their grids must agree. */
+/* Reads the grid from --grid or --like, or else uses the grid of `image` (may be NULL). If one of these options and an
+ * image are given, their grids must agree. */
 lr_status setup_grid(struct setup *setup, struct cli_args *args, const lr_grid *image);
 
 /* Reads an image. An image without a grid (.npy) lies on the grid of --grid or --like. Returns NULL on failure,
@@ -107,7 +108,7 @@ const char *setup_say_span(const struct setup *setup, char text[160]);
 /* Builds the operator and reports its backend and device. */
 lr_status setup_operator(struct setup *setup);
 
-/* A grid of one voxel. */
+/* Sets the setup's grid to a single voxel. */
 void setup_voxel_grid(struct setup *setup, const double centre_mm[3], const double voxel_mm[3]);
 
 void setup_finish(struct setup *setup);
@@ -253,6 +254,6 @@ struct forecast_rows {
     double bytes_there; /* bytes that an earlier run has already written to the file */
 };
 
-/* Refuses or reports rows in the way that forecast_projections does for projections. A few rows are neither forecast
- * nor refused. *elements: the expected number of elements; 0 = not known. */
+/* Refuses or reports rows in the way that forecast_projections does for projections. Fewer than 1000 rows are forecast
+ * only with --dry-run. Rows of points are never forecast. *elements: the expected number of elements; 0 = not known. */
 lr_status forecast_rows(struct setup *setup, const struct forecast_rows *rows, double *elements, bool *goes_on);

@@ -30,7 +30,7 @@ const char *const direct_variant_names[] = {"bands",         "columns",       "t
                                             "shared-memory", "texture-cache", NULL};
 _Static_assert(LR_DIRECT_FASTEST == 0 && LR_DIRECT_BANDS == 1, "the words begin with variant 1");
 
-/* The backends of this family. Option --backend of recon has words of other families, too. */
+/* The backends of this family. The option --backend of recon also has words of other families. */
 static const char *const backends[] = {"auto", "cpu", "compute", "cuda", NULL};
 
 const struct cli_option direct_device_options[] = {

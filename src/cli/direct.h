@@ -32,14 +32,14 @@ struct direct_setup {
     struct setup grid; /* only report and grid are used */
     lr_view_set set;   /* the complete set */
     lr_direct_kernel kernel;
-    lr_radial_profiles profiles; /* the kernel may point to it, so it must not move */
+    lr_radial_profiles profiles; /* must not move, because the kernel may point to it */
     lr_operator *op;
 };
 
 /* Reads --azimuths, --tilts, --acceptance-deg. */
 lr_status direct_read_views(struct direct_setup *setup, struct cli_args *args);
 
-/* Reads --tof-ps, --model and its widths. */
+/* Reads --tof-ps, --model and the widths of the model. */
 lr_resolution direct_read_widths(struct cli_args *args);
 
 /* Reads the options of a kernel, and the file of --measured. */

@@ -128,14 +128,14 @@ lr_status forecast_rows(struct setup *setup, const struct forecast_rows *rows, d
 {
     enum { FEW = 1000 };
     /* A zip archive can have at most 4 GiB. The estimate may be too high, so only an estimate above `surely` bytes is
-     * refused here. For lower estimates, the writer decides. */
+     * refused here. The writer decides about lower estimates. */
     const double surely = 5e9;
     struct total total = {.free_bytes = forecast_free_bytes(rows->file.path)};
     lr_forecast forecast;
     *elements = 0;
     *goes_on = !setup->dry_run;
 
-    /* A few rows are forecast only with --dry-run. Rows of points are always few, and never forecast. */
+    /* Fewer than FEW rows are forecast only with --dry-run. Rows of points are few, and are never forecast. */
     const lr_row_choice *choice = &rows->work.choice;
     const int64_t num = rows->work.by_lor ? lr_grid_num_voxels(&setup->grid)
                         : choice->voxels  ? choice->num_voxels

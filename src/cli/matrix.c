@@ -43,7 +43,7 @@ double matrix_read_threshold(struct cli_args *args)
     return threshold;
 }
 
-/* Reads a number at *text and moves *text to its end; false if there is no number. */
+/* Reads a number at *text and moves *text behind the number; false if there is no number. */
 static bool take_number(const char **text, int64_t *number)
 {
     char *end = NULL;
@@ -81,8 +81,8 @@ static bool append(int64_t **numbers, int64_t *count, int64_t number)
     return true;
 }
 
-/* Returns a copy of the list that an option gives, either as its text or in the file that the text names; NULL on
- * failure, reported. marks: the characters that a list may contain besides digits. */
+/* Returns a copy of an option's list. The list is the option's text, or the contents of the file that the text names.
+ * NULL on failure, reported. marks: the characters that a list may contain besides digits. */
 static char *open_list(struct report *report, const char *text, const char *marks)
 {
     enum { MOST_BYTES = 64 << 20 };
@@ -338,8 +338,8 @@ lr_status matrix_factors_read(struct matrix_factors *factors, struct cli_args *a
     CLI_TRY(lor_factors_give(setup, way));
     if (factors->words[0] == '\0') strcpy(factors->words, "none");
 
-    /* The factors' values are added to the names of their files, because a file may have other values when a matrix is
-     * resumed. */
+    /* The writer gets the factors' values and not only the names of their files, because a file may have changed when a
+     * matrix is resumed. */
     const float *efficiencies = setup->factors.efficiencies;
     if (efficiencies != NULL)
         add_input(factors, "efficiencies", efficiencies, (size_t)setup->scanner->num_crystals * sizeof(*efficiencies));

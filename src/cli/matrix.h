@@ -33,8 +33,8 @@ lr_matrix_format matrix_format_of(const char *path);
 /* Reads --threshold, 0 to 1; 0 = not given. */
 double matrix_read_threshold(struct cli_args *args);
 
-/* Reads the image of --region, if the option names one, and the setup's grid, which is the image's if --grid is not
- * given. Parses rows and LORs. The setup must have its scanner. */
+/* Reads the image of --region, if the option names one, and the setup's grid. The grid is that of the image if neither
+ * --grid nor --like is given. Parses rows and LORs. The setup must have its scanner. */
 lr_status matrix_choice_open(struct matrix_choice *choice, struct setup *setup, struct cli_args *args);
 
 void matrix_choice_finish(struct matrix_choice *choice);
@@ -64,14 +64,14 @@ struct retained_row {
 /* Adds an element. errors: LR_FAILED if memory runs out, reported. */
 lr_status retained_row_add(struct report *report, struct retained_row *row, int64_t lor, double probability);
 
-/* Computes the row of the voxel that is the setup's grid, with `op`. errors: reported; the row is empty then. */
+/* Computes the row of the only voxel of the setup's grid, with `op`. errors: reported; the row is empty then. */
 lr_status retained_row_take(const struct setup *setup, lr_operator *op, struct retained_row *row);
 
-/* Copies the elements of `whole` whose LORs have the primary module `module`, as seen from the point. */
+/* Copies the elements of `whole` whose LORs have the primary module `module`, as seen from the setup's only voxel. */
 lr_status retained_row_restrict(const struct setup *setup, const struct retained_row *whole, int module,
                                 struct retained_row *row);
 
-/* The row in the library's type, which points into `row`. */
+/* Returns an lr_row that points into `row`. */
 lr_row retained_row_view(const struct retained_row *row);
 
 void retained_row_finish(struct retained_row *row);

@@ -8,7 +8,7 @@
 
 #include <lr/picture.h>
 
-/* A struct of zeros is an empty sheet. It owns its pictures. */
+/* A sheet owns its pictures. A struct of zeros is an empty sheet. */
 struct picture_sheet {
     struct report *report;
     lr_tile *tiles;   /* owned [num_tiles], with pictures and captions */
@@ -18,7 +18,7 @@ struct picture_sheet {
 };
 
 /* Adds a picture, which the sheet owns from now on. picture: NULL if the function that makes the picture has failed;
- * the error of that function is then returned. The caption is formatted. */
+ * the error of that function is then returned. format: the caption, as for printf. */
 lr_status picture_sheet_add(struct picture_sheet *sheet, lr_picture *picture, const char *format, ...) LR_PRINTF(3, 4);
 
 /* Writes the pictures from number `first` on as one PNG, with their captions and the note. title may be NULL. */
@@ -52,7 +52,7 @@ void bitmap_note_make(struct bitmap_note *note, const lr_operator_info *info, st
 /* The correspondence image of one point with one primary module; a struct of zeros is an empty one. */
 struct bitmap {
     int module;
-    int size[2];      /* width R nu, height R nv */
+    int size[2];      /* [0]: width R nu; [1]: height R nv */
     lr_pixel *pixels; /* owned [height][width] */
     int64_t num_hits; /* pixels that have a secondary module */
     double weight;    /* sum of all pixels' weights */

@@ -31,8 +31,8 @@ static bool has_no_reader(int file)
     return poll(&pipe, 1, 0) > 0 && (pipe.revents & POLLERR) != 0;
 }
 
-/* Flushes standard output. If this fails, the results are lost, and so the verb has failed. A reader that has closed a
- * pipe, such as head, wanted no more. */
+/* Flushes standard output. If this fails, the results are lost, and the verb has failed. It is no error if the reader
+ * of a pipe, such as head, has closed the pipe because it needs no more output. */
 static lr_status flush_output(struct report *report, lr_status status)
 {
     if ((fflush(stdout) != 0 || ferror(stdout)) && status == LR_OK && !has_no_reader(STDOUT_FILENO))
@@ -57,7 +57,7 @@ static int run_verb(struct report *report, const struct cli_verb *verb, char *co
     report->args = &args;
     const bool is_own = !verb->takes_ranks && args_has(&args, "--part");
     if (size > 1 && is_own) {
-        report_join_ranks(report, 0, 1); /* mpirun has started a script in which each process has another --part */
+        report_join_ranks(report, 0, 1); /* under mpirun, each process works alone on its own --part */
     } else if (size > 1 && !verb->takes_ranks && status == LR_OK && !args.help) {
         status = report_error(report, LR_USAGE,
                               "%s does not share its work: each of the %d ranks would do all of it "
@@ -136,7 +136,7 @@ static const char last_sentences[] =
     "Exit codes: 0 done, 1 failed or stopped, 2 usage, 3 bad input, 4 device missing.\n";
 
 /* Writes manual pages into a folder: loraster.1, and loraster-VERB.1 for each verb of this program. The build runs
- * this. */
+ * `loraster --manuals`. */
 static lr_status write_manuals(struct report *report, const struct cli_verb *const *verbs, const char *folder)
 {
     char path[PATH_MAX];
@@ -165,7 +165,7 @@ static lr_status write_manuals(struct report *report, const struct cli_verb *con
     return common_text_write(&page, report, path);
 }
 
-/* Prints words that complete the first word of a verb or, if this is complete, the second one. */
+/* Prints words that complete the first word of a verb or, if the first word is complete, the second word. */
 static void complete(const struct cli_verb *const *verbs, char *const *words)
 {
     const char *first = words[0];
@@ -251,7 +251,8 @@ static int run(struct report *report, const struct cli_verb *const *verbs, char 
 
 static bool has_ended;
 
-/* HDF5 calls exit(-1) if memory runs out. No verb ends with the exit code 255, so it is replaced. */
+/* HDF5 calls exit(-1) if memory runs out. No verb ends with the exit code 255, so this function replaces the code
+   255. */
 static void catch_exit(void)
 {
     if (!has_ended) {

@@ -224,7 +224,7 @@ int report_exit_code(struct report *report, lr_status status)
 static void put_string(FILE *stream, const char *text)
 {
     static const struct {
-        unsigned char first, last, least, most; /* range of the first byte; range of the second one */
+        unsigned char first, last, least, most; /* first, last: range of the first byte; least, most: of the second */
         int count;
     } rows[] = {{0x00, 0x7f, 0x00, 0xff, 1}, {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
                 {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},

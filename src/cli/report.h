@@ -30,7 +30,7 @@ struct report_causes {
     const void *user;
 };
 
-/* One for each run of the program. It must not move, because `log` and `progress` point back to it. */
+/* The program has one such struct per run. The struct must not move, because `log` and `progress` point back to it. */
 struct report {
     lr_log log;
     lr_progress progress;
@@ -53,7 +53,7 @@ void report_init(struct report *report);
 /* A log that passes on only errors. */
 lr_log report_errors_alone(struct report *report);
 
-/* Print a message, which is given without a newline. report_error stores `status` in the report and returns it. */
+/* Each function prints a message and a newline. report_error stores `status` in the report and returns it. */
 void report_info(struct report *report, const char *format, ...) LR_PRINTF(2, 3);
 void report_warn(struct report *report, const char *format, ...) LR_PRINTF(2, 3);
 lr_status report_error(struct report *report, lr_status status, const char *format, ...) LR_PRINTF(3, 4);
@@ -78,7 +78,7 @@ void report_clear(struct report *report);
 /* Writes a duration into `text`, such as "12 s", "3 min 20 s" or "2 h 5 min", and returns `text`. */
 const char *report_duration(char text[32], double seconds);
 
-/* Seconds on a clock that never goes back. Signal handlers call it. */
+/* Seconds on a clock that never goes back. */
 static inline double report_seconds(void)
 {
     struct timespec now;
@@ -109,7 +109,7 @@ void json_bool(struct json *json, const char *key, bool value);
 void json_numbers(struct json *json, const char *key, const double *numbers, int count);
 void json_ints(struct json *json, const char *key, const int *numbers, int count);
 
-/* The progress bar of a reconstruction. It must not move, because `steps` and `within` point back to it. */
+/* The progress bar of a reconstruction. The struct must not move, because `steps` and `within` point back to it. */
 struct run_bar {
     struct report *report;
     const char *name;   /* "recon" */
@@ -120,7 +120,7 @@ struct run_bar {
     int iterations, subsets;
     int calls;           /* projections of the current step that have ended */
     int calls_in_step;   /* number of projections in a step */
-    double begin, step;  /* weight before the current step, and weight of this step; step = 0: no step has begun */
+    double begin, step;  /* begin: weight before the current step; step: weight of this step, 0 = no step has begun */
     double call;         /* share of the current projection that is done */
     char what[96];       /* name of the step */
     double pace_begin_s; /* time when the current kind of step began */

@@ -16,7 +16,7 @@
  */
 enum { TICK_NS = 50 * 1000 * 1000, MOST_TICKS = 25 };
 
-/* The state of the signal handlers. They can use only static variables. */
+/* The state of the signal handlers, which can use only static variables. */
 static volatile sig_atomic_t is_asked, has_timer, is_terminal, num_ticks;
 static timer_t timer;
 static struct output {
@@ -48,7 +48,7 @@ static void on_tick(int number)
     const int interrupted = errno; /* the code that was interrupted may still need errno */
     (void)number;
     num_ticks++;
-    /* Once all outputs are in place the work is done, even if its last steps take long. */
+    /* Once all outputs are in place, the work is done, even if its last steps take long. */
     bool is_done = num_outputs > 0;
     for (int k = 0; k < num_outputs; k++) is_done = is_done && inode_of(outputs[k].path) != outputs[k].inode_at_start;
     if (num_ticks >= MOST_TICKS && !is_done) {

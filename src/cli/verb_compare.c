@@ -23,7 +23,8 @@ struct design {
     lr_scanner *scanner;
     lr_lors *lors;
     lr_scanner_figures figures;
-    double coverage, centre, mean; /* solid angle at the centre; sensitivity in the centre and its mean */
+    double coverage, centre, mean; /* coverage: solid angle at the centre; centre, mean: sensitivity at the centre, and
+                                      its mean */
     double fwhm_mm[NUM_RADII][3];
     lr_image *map; /* sensitivity on the common grid */
     double *axial, *radial;
@@ -32,7 +33,7 @@ struct design {
 /* All data of the verb; a struct of zeros is valid. */
 struct comparison {
     struct report *report;
-    lr_log errors; /* a log for the errors of operators only, because their warnings concern one grid or one design */
+    lr_log errors; /* logs only errors, because an operator's warnings concern one grid or one design */
     lr_operator_params params;
     lr_grid grid;
     double radii_mm[NUM_RADII], source_mm;
@@ -90,7 +91,7 @@ static lr_status measure_resolution(struct comparison *all, struct design *desig
     lr_operator_params params = all->params;
     params.lors = design->lors;
     params.grid = &all->grid;
-    params.rays = 2; /* few, because the source also moves */
+    params.rays = 2; /* few lines, because the source is put at several points */
     params.penetration = all->params.penetration || isfinite(design->figures.stopped);
     lr_operator *op = lr_operator_create(&params);
     lr_status status = op != NULL ? LR_OK : report_reason(all->report);
@@ -200,7 +201,7 @@ static void print_json(const struct comparison *all, const char *output)
 
 /* --- the picture --- */
 
-/* Adds a chart of one curve, or of one bar in each group, for each design. curves: [all->count] */
+/* Adds a chart that shows each design as one curve, or as one bar in each group. curves: [all->count] */
 static lr_status add_chart(const struct comparison *all, struct picture_sheet *sheet, lr_chart_params chart,
                            const lr_curve *curves, const char *caption)
 {

@@ -20,7 +20,7 @@ struct demo_scale {
     double voxel_mm;
     double counts;
     int iterations, subsets;
-    int shown[3]; /* iterations in the panel before the last */
+    int shown[3]; /* iterations that the panel shows besides the last one */
 };
 
 struct demo {
@@ -30,7 +30,7 @@ struct demo {
     const char *folder;
     uint64_t seed;
     struct bitmap_note drawn; /* the backend of the correspondence images */
-    char drawn_by[32];        /* name of that backend */
+    char drawn_by[32];        /* name of the backend of the correspondence images */
     lr_image *truth;          /* phantom, in emissions per voxel */
     lr_image *sensitivity, *image;
     lr_lor_data *data;
@@ -39,7 +39,7 @@ struct demo {
     lr_iteration last; /* last iteration, without its image */
     double counts;     /* number of drawn counts */
     double simulate_seconds, matrix_seconds, pictures_seconds, recon_seconds, total_seconds;
-    lr_operator_info info; /* the reconstruction's operator; it owns the strings */
+    lr_operator_info info; /* about the reconstruction's operator, which owns the strings */
 };
 
 /* Path of a file in the demo's folder. */
@@ -175,8 +175,8 @@ static lr_status draw_voxels(struct demo *demo, struct picture_sheet *sheet, str
                                "Correspondence images of three voxels");
 }
 
-/* Adds a slice to the panel. Activity is shown up to 1.2 times the phantom's largest value; an image with a unit
- * uses its range. */
+/* Adds a slice to the panel. Activity (unit NULL) is shown up to 1.2 times the phantom's largest value. An image with a
+ * unit is shown over its own range. */
 static lr_status demo_add_slice(struct demo *demo, const lr_image *image, const char *unit, const char *caption)
 {
     const bool activity = unit == NULL;

@@ -55,8 +55,8 @@ static lr_status run_lut(struct cli_args *args)
     json_number(&json, "support", info->support);
     json_numbers(&json, "sigma_mm", info->sigma_mm, 3);
 
-    /* Radial FWHM of the resolution model at the smallest distance from the axis that each identifier stands for.
-     * Measured profiles have no widths. */
+    /* The radial FWHM of the resolution model for each identifier, at the smallest distance from the axis for which the
+     * identifier stands. Measured profiles have no widths. */
     const lr_resolution *resolution = &setup.kernel.resolution;
     const int count = resolution->model == LR_RADIAL_MEASURED ? 0 : info->num_identifiers;
     double *widths_mm = calloc((size_t)count + 1, sizeof(*widths_mm));
@@ -77,8 +77,8 @@ finish:
 
 /* --- project --- */
 
-/* Projects an image into histo-images of the set of views, or histo-images back. With one view, forward or back, the
- * histo-image has the same format as an image. */
+/* Projects an image into histo-images of the set of views, or histo-images back. A single view (--azimuth-deg,
+ * --tilt-deg) is read and written as an image. */
 static lr_status project(struct cli_args *args, struct direct_setup *setup, const lr_image *image,
                          const lr_histo_images *histo, double *sum)
 {

@@ -45,7 +45,8 @@ static lr_events_source source_of(struct cli_args *args, const char *path)
     return source;
 }
 
-/* Opens the scanner, which gives crystals their places, and numbers its LORs. */
+/* Opens the scanner and numbers its LORs. It is an error if there is no scanner, because events do not give the
+   positions of crystals. */
 static lr_status open_lors(struct opened *opened, struct cli_args *args)
 {
     const lr_events_source *source = &opened->source;
@@ -75,11 +76,11 @@ static struct opened read_command(struct cli_args *args, int positionals)
 
 /* --- show --- */
 
-/* Sums over all events that the library's reader does not report. */
+/* Sums over all events. The library's reader does not report these sums. */
 struct tally {
     double tof_low_mm, tof_high_mm;
     int64_t events;
-    double weight[2]; /* weights of prompts and delayeds */
+    double weight[2]; /* sums of weights; [0]: of prompts, [1]: of delayeds */
 };
 
 static lr_status tally_events(void *user, const lr_event *events, int64_t count)
@@ -302,7 +303,7 @@ struct merge {
     struct report *report;
     lr_event_sink to;
     const char *path;          /* the list that is read now */
-    uint64_t from_ms, last_ms; /* end of the previous lists, and latest time so far */
+    uint64_t from_ms, last_ms; /* from_ms: end of the previous lists; last_ms: latest time so far */
 };
 
 static lr_status take_later(void *user, const lr_event *events, int64_t count)
@@ -372,7 +373,8 @@ static lr_status run_merge(struct cli_args *args)
     lr_events_writer *writer = NULL;
     struct merge merge = {.report = args->report};
     int64_t prompts = 0, delayeds = 0;
-    double stated_s = 0, duration_s = 0; /* sums of durations, of headers and of whole lists; NaN = unknown */
+    double stated_s = 0, duration_s = 0; /* stated_s: sum of durations in headers; duration_s: sum of durations of whole
+                                            lists; NaN = one is unknown */
     if (count < 2) args_complain(args, "events merge needs two lists or more");
     struct opened opened = {.report = args->report};
     if (args->status == LR_OK) opened.source = source_of(args, paths[0]);

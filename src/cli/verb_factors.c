@@ -32,7 +32,6 @@ static lr_status estimate_randoms(const struct setup *setup, const struct cli_ar
     return LR_OK;
 }
 
-/* Computes the factors of all LORs, and writes them. */
 static lr_status write_factors(struct cli_args *args, const struct setup *setup, const lr_lor_source *source)
 {
     const char *output = args_text(args, "-o");

@@ -68,8 +68,8 @@ static void take_operator(struct trial *trial, lr_operator *op)
     lr_operator_destroy(op);
 }
 
-/* Tries the family correspondence. A deterministic operator is not timed; timing would take seconds if shaders must be
- * compiled first. */
+/* Tries the family correspondence. The operator is deterministic, so that no backend is timed. Timing would take
+ * seconds if shaders had to be compiled first. */
 static void create_operator(struct trial *trial, const lr_lors *lors, const lr_grid *grid, int device)
 {
     const lr_log log = {keep_reason, trial};

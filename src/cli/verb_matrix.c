@@ -18,7 +18,7 @@
 struct matrix_share {
     int64_t number, parts; /* --part; 0 = all rows */
     int64_t rows_before;   /* number of rows in earlier parts */
-    int32_t *part_pairs;   /* owned; used if rows have all LORs */
+    int32_t *part_pairs;   /* owned; used if rows are LORs and all LORs were requested */
 };
 
 /* --- the rows of --part --- */
@@ -51,7 +51,7 @@ static lr_status matrix_share_cut(struct matrix_share *share, const struct matri
     } else if (choice->part_lors != NULL) {
         choice->part_lors += range[0];
         choice->part = (lr_selection){.lors = choice->part_lors, .num_lors = range[1] - range[0]};
-    } else { /* if all LORs were requested, each part has whole module pairs */
+    } else { /* all LORs, or all LORs of some module pairs: each part has whole pairs */
         if (choice->part_pairs == NULL) {
             const int64_t num = setup->lors->num_pairs;
             share->part_pairs = malloc((size_t)num * sizeof(*share->part_pairs));
@@ -202,7 +202,8 @@ lr_matrix_format matrix_format_of(const char *path)
     return LR_MATRIX_TSV;
 }
 
-/* True for text and STIR's files. They are written row by row, so that a stopped run cannot be resumed. */
+/* True for text and STIR's files. A stopped run cannot be resumed in these formats, because the files are written row
+   by row. */
 static bool is_stream(lr_matrix_format format)
 {
     return format == LR_MATRIX_TSV || format == LR_MATRIX_STIR;
@@ -384,8 +385,8 @@ static lr_status write_rows(const struct setup *setup, const struct request *req
     *written = lr_matrix_writer_get_written(writer);
     const bool all_empty = written->rows > 0 && written->empty_rows == written->rows;
     if (status == LR_OK && all_empty && request->num_points > 0) {
-        /* The user has chosen the points, so that it is an error if all rows are empty. On a grid, some or all rows may
-         * be empty. */
+        /* The user has chosen the points. It is therefore an error if all rows are empty. On a grid, some or all rows
+         * may be empty. */
         char span[160];
         status = report_error(setup->report, LR_BAD_INPUT,
                               "%s would hold no element: no line through %s joins two modules in "

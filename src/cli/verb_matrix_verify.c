@@ -102,7 +102,8 @@ struct verify {
     double *sums;              /* sum of each row; of each voxel if rows are LORs */
     int64_t num_sums;
     struct matrix_choice choice; /* choice of rows of an npz file */
-    int64_t entry, entry_begin;  /* index of the current row's pair in the part, and the pair's first row */
+    int64_t entry, entry_begin;  /* entry: index of the current row's pair in the part; entry_begin: the pair's first
+                                    row */
     struct sample *samples;      /* sorted by `place`, ascending */
     int num_samples;
     double sum, worst_sum, worst_row;
@@ -438,7 +439,7 @@ static lr_status verify_file(struct verify *verify, struct cli_args *args)
         if (status == LR_OK) {
             verify->given.mode = lr_operator_get_info(verify->setup.op)->mode;
             verify->setup.params.mode = verify->given.mode; /* the reference uses the same mode */
-            /* It is faster to compute the whole sensitivity than more than a quarter of all rows. */
+            /* Computing the whole sensitivity is faster than computing more than a quarter of all rows. */
             const lr_matrix_file_info *info = &verify->given;
             if (info->by_lor || 4 * info->num_rows > lr_grid_num_voxels(&verify->setup.grid)) {
                 lr_vector image = lr_vector_of_floats(sensitivity, lr_grid_num_voxels(&verify->setup.grid));

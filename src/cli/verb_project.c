@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Runs project, which computes y = A x, backproject, x = A^T y, and sensitivity, x = A^T 1. */
+/* Runs project (y = A x), backproject (x = A^T y) or sensitivity (x = A^T 1). */
 static lr_status run(struct cli_args *args)
 {
     const bool is_forward = strcmp(args->verb->name, "project") == 0;

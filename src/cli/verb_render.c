@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * render: pictures of the LORs seen from one point. With --compare, the pictures show a point's or voxel's sampled
- * elements next to the exact elements. */
+ * render: pictures of the LORs seen from one point. The option --compare draws the sampled elements of a point or voxel
+ * next to the exact elements. */
 #include "matrix.h"
 #include "pictures.h"
 #include "stop.h"
@@ -31,7 +31,8 @@ struct compare {
     bool voxel;         /* true: the grid's voxel; false: only its centre */
     int module;         /* -1 = not chosen yet */
     const char *folder;
-    struct retained_row whole, exact; /* row of all primary modules, and the exact row of the module */
+    struct retained_row whole, exact; /* whole: row of all primary modules; exact: its elements with the primary module
+                                         `module` */
     struct compare_sampled sampled[COMPARE_MOST_RAYS];
     int num_sampled;
     lr_pixel *pixels; /* owned [pixel_rays nv][pixel_rays nu]: the correspondence image of the module */
@@ -64,7 +65,6 @@ static lr_status write_arrays(const struct compare *compare)
         goto finish;
     }
 
-    /* The LORs of all rows. */
     for (int k = -1; k < compare->num_sampled; k++) {
         const struct retained_row *row = k < 0 ? &compare->exact : &compare->sampled[k].row;
         for (int64_t n = 0; n < row->count; n++) lors[count++] = row->lor[n];
@@ -209,7 +209,7 @@ static void compare_report(const struct compare *compare)
     common_json_end(&json);
 }
 
-/* Screen pixels of a panel's longer side, and the least and most of a crystal's edge. */
+/* Sizes in pixels of the screen: the longer side of a panel, and the smallest and largest edge of a crystal. */
 enum { PANEL_SIDE = 320, LEAST_PIXELS = 12, MOST_PIXELS = 64 };
 
 static lr_status take_sampled(struct compare *compare, struct compare_sampled *sampled)
@@ -257,7 +257,7 @@ static lr_status compute(struct cli_args *args, struct compare *compare, const d
     for (int k = 0; !compare->voxel && k < 3; k++) setup->params.samples[k] = 1;
     CLI_TRY(setup_operator(setup));
     CLI_TRY(retained_row_take(setup, setup->op, &compare->whole));
-    if (compare->module < 0) { /* the primary module that carries most of the row's sum */
+    if (compare->module < 0) { /* the primary module with the largest share of the row's sum */
         const int num_modules = setup->scanner->num_modules;
         double *weights = calloc((size_t)num_modules, sizeof(*weights));
         if (weights == NULL) return report_error(setup->report, LR_FAILED, "no memory for %d modules", num_modules);
@@ -280,7 +280,8 @@ static lr_status compute(struct cli_args *args, struct compare *compare, const d
         return LR_OK;
     }
 
-    /* The correspondence image divides each crystal into pieces that are on different LORs. */
+    /* The correspondence image has rays x rays pixels per crystal. The pixels of a crystal can belong to different
+       LORs. */
     const int *crystals = setup->scanner->modules[compare->module].crystals;
     const int longer = crystals[0] > crystals[1] ? crystals[0] : crystals[1];
     int rays = PANEL_SIDE / longer;

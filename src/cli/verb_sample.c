@@ -175,7 +175,8 @@ static lr_status get(struct cli_args *args)
     if (status == LR_OK && (here < 0 || chdir(folder.part) != 0))
         status = report_error(args->report, LR_FAILED, "%s cannot be entered: %s", folder.part, strerror(errno));
     if (status == LR_OK) status = lr_text_write("scanner.yaml", sample->scanner, &args->report->log);
-    /* With --json, this verb prints one object on standard output. The steps print on standard error meanwhile. */
+    /* This verb prints one object on standard output if --json is given. Meanwhile, the steps print on standard
+       error. */
     const bool json = args->report->json;
     const int output = json ? dup(STDOUT_FILENO) : -1;
     if (status == LR_OK && json && (output < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0))

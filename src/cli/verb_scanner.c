@@ -134,7 +134,7 @@ static void print_summary(const lr_scanner *scanner, const struct scanner_summar
     printf("source         %s\n", scanner->source ? scanner->source : "not given");
 }
 
-/* Lists all crystals in ascending order, as arrays in `json` or, if it is NULL, as lines on standard output. */
+/* Lists all crystals in ascending order, as arrays in `json` or, if `json` is NULL, as lines on standard output. */
 static void list_crystals(const lr_scanner *scanner, struct json *json)
 {
     for (int m = 0; m < scanner->num_modules; m++) {

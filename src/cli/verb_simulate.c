@@ -305,8 +305,9 @@ static lr_status write_list(struct setup *setup, const struct request *request, 
     return status;
 }
 
-/* Adds expected randoms, of `sum` counts in all, to the expected trues. Randoms join two crystals as often as both
- * count singles, and the singles are taken to be such that each crystal has the same share of randoms and of trues. */
+/* Adds expected randoms, of `sum` counts in all, to the expected trues. The randoms of a LOR are proportional to the
+ * product of the singles of its two crystals. The singles are chosen so that each crystal has the same share of all
+ * randoms as of all trues. */
 static lr_status add_randoms(const struct setup *setup, double sum, struct simulation *simulation)
 {
     lr_lor_data *data = simulation->data;
@@ -316,7 +317,8 @@ static lr_status add_randoms(const struct setup *setup, double sum, struct simul
     return LR_OK;
 }
 
-/* Projects the activity, scales it and the expectation to the requested counts, draws counts and writes them. */
+/* Projects the activity. Scales the activity and its projection to the requested counts, draws counts and writes
+   them. */
 static lr_status fill_data(struct setup *setup, const struct request *request, struct simulation *simulation)
 {
     /* The detected fraction of emissions is far larger than this for any body that fits into a scanner. */

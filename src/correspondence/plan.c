@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A tolerance, relative to lengths. Modules that only touch each other, or are in one plane with the point, hide
- * nothing within this tolerance. */
+/* The relative tolerance of lengths. With this tolerance, a module hides nothing if it only touches another module or
+ * is in one plane with the point. */
 static const double touching = 1e-9;
 
 /* The rectangle of a module as seen from a point: the rays that hit it form a pyramid. */
@@ -36,7 +36,7 @@ struct lr_plan_hiding {
     struct view *views; /* [num_modules] */
     uint64_t *hiders;   /* [num_modules][num_words]: for each module, a bit set of the modules that may hide it */
     /* [num_modules][num_words]: for each module, a bit set of the modules of which at least a part is beyond this
-     * module's plane. Only those can be hidden by the module from a point that it faces. */
+     * module's plane. From a point that it faces, the module can hide only modules of this set. */
     uint64_t *candidates;
     double (*corners)[4][3]; /* [num_modules], in the scanner's frame */
 };
@@ -410,8 +410,8 @@ void lr_plan_tile_size(const lr_scanner *scanner, int rays, int tile[2])
     }
 }
 
-/* The largest number of images in an atlas. More images would not be faster, and their lists would need more memory of
- * the host. */
+/* The largest number of images in an atlas. Atlases with more images would not be faster, and their lists would need
+ * more memory of the host. */
 enum { MOST_ATLAS_IMAGES = 65535 };
 
 struct lr_plan *lr_plan_create(const struct lr_plan_params *params)

@@ -12,7 +12,7 @@
 #include <lr/lors.h>
 #include <lr/scanner.h>
 
-/* The largest number of rays per crystal edge. A macropixel then has 4,096 pixels. */
+/* The largest number of rays per crystal edge. A crystal's macropixel then has 4,096 pixels. */
 enum { LR_MAX_RASTER_RAYS = 64 };
 
 /* One image: the modules of one layer as seen from one sample point. Its pixels are the rectangle of one module, the
@@ -24,8 +24,9 @@ struct lr_plan_image {
     float rest[3];
     uint32_t row; /* row, counted from the first row of the request */
     int32_t primary;
-    /* The left and the lower texel of the image's tile. Without an atlas, both are 0. If modules may hide each other,
-     * they are instead a range of the primary's crystals to which the image belongs: tile_x .. tile_y - 1. */
+    /* With an atlas, tile_x and tile_y are the left and the lower texel of the image's tile. Without an atlas, the
+     * image belongs to the primary's crystals tile_x .. tile_y - 1 if modules may hide each other; otherwise tile_x and
+     * tile_y are 0. */
     int32_t tile_x, tile_y;
     int32_t first_draw; /* the first of the image's draws, which follow one another */
 };
@@ -39,7 +40,7 @@ static inline void lr_split_float(double number, float *rounded, float *rest)
     *rest = (float)(number - (double)*rounded);
 }
 
-/* One module that is drawn into one image. `secondary`: number of the module, with flags. Other modules than
+/* One module that is drawn into one image. `secondary`: number of the module, with flags. Modules that are not
  * secondaries are drawn in two cases.
  *
  * 1. Penetration: all modules are drawn that lines through the primary may cross, on both sides of the point.
@@ -115,7 +116,7 @@ struct lr_plan {
     struct lr_plan_draw *draws;
     struct lr_plan_row *batch_rows;
     struct lr_plan_sight *sights;  /* [num_modules] as seen from the point that is planned */
-    struct lr_plan_hiding *hidden; /* modules that hide others from this point; NULL unless `hiding` */
+    struct lr_plan_hiding *hidden; /* modules that hide others from the planned point; NULL unless `hiding` */
     uint64_t *hiders;              /* bit set of modules that may hide secondaries of an image; NULL unless `hiding` */
 };
 
@@ -145,7 +146,7 @@ struct lr_sweep {
     void *user;
 };
 
-/* Calls `batch` for every batch of the work, and reports progress, which reaches 1 at the end of the last window. */
+/* Calls `batch` for every batch of the work. The reported progress reaches 1 at the end of the last window. */
 lr_status lr_sweep_run(const struct lr_sweep *sweep, const struct lr_plan_work *work);
 
 /* --- rows --- */

@@ -174,8 +174,8 @@ void lr_rays_define_init(struct lr_rays_define *define, int rays)
 
 /* --- boxes of crystals --- */
 
-/* The relative rounding errors of lengths. Smaller gaps count as 0. Numbers are lowered by this before they are rounded
- * up. */
+/* An upper bound of the relative rounding errors of lengths. Smaller gaps count as 0. Numbers are lowered by this much
+ * before they are rounded up. */
 static const double rounding = 1e-9;
 
 static struct lr_penetration_box box_of(const lr_module *module, int rays)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * LOR values on the device: values of other parts' LORs are set to 0, and sums are added in fixed point. Vectors are in
- * float32. The context must be current. */
+ * LOR values on the device: the values of other parts' LORs are set to 0, and sums are computed in fixed point. Vectors
+ * are in float32. The context must be current. */
 #pragma once
 
 #include "gl/pass.h"
@@ -26,7 +26,8 @@ lr_status lr_blanks_run(struct lr_blanks *blanks, const lr_lors *lors, const lr_
 /* --- sums in fixed point --- */
 
 /* Sums in fixed point on the device: shaders/common/fixed.glsl. They do not depend on the order of their terms. The
- * error of a term is its rounding to float plus at most 2^-62 of 2^exponent, which is above the largest value. */
+ * error of a term is its rounding to float plus at most 2^(exponent - 62). Sums and terms with an absolute value of
+ * 2^(exponent + 2) or more overflow. */
 
 struct lr_fixed {
     struct gl_buffer *buffer;
@@ -56,7 +57,7 @@ lr_status lr_fixed_read(const struct lr_fixed *fixed, float *values);
 /* Returns the smallest exponent whose power of two is larger than all finite absolute values. */
 int lr_fixed_exponent(const float *values, int64_t count);
 
-/* Finds an exponent for the LOR values of an image: from the sum of the voxels' absolute values, times a generous
- * estimate of the largest element. The estimate is the element of a crystal seen from the midpoint between the two
- * nearest modules that have LORs. */
+/* Finds an exponent for a forward projection of an image. The exponent is for the sum of the voxels' absolute values,
+ * times a generous estimate of the largest element. The estimate is the element of a crystal seen from the midpoint
+ * between the two nearest modules that have LORs. */
 int lr_fixed_sum_exponent(const struct lr_backend_params *params, const float *image);

@@ -38,7 +38,7 @@ static lr_status read_lap(struct lr_cuda_watch *watch)
 lr_status lr_cuda_watch_mark(struct lr_cuda_watch *watch, int end, cudaStream_t stream)
 {
     if (end && !watch->is_begun) return LR_OK;
-    watch->is_begun = false; /* becomes true only if this begin succeeds */
+    watch->is_begun = false; /* stays false if an error follows */
     if (watch->ended - watch->read == watch->most_laps) LR_TRY(read_lap(watch));
     cudaEvent_t *event = &watch->laps[watch->ended % watch->most_laps][end];
     cudaError_t error = *event == NULL ? cudaEventCreateWithFlags(event, cudaEventDefault) : cudaSuccess;

@@ -16,7 +16,7 @@ lr_status lr_cuda_enter(int device, int *before, const lr_log *log);
 /* Makes the previous device current again, and returns `status`. */
 lr_status lr_cuda_leave(int device, int before, lr_status status);
 
-/* The largest number of intervals that can be measured and not yet read. It is larger than the number of views of an
+/* The largest number of intervals whose times have not been read yet. It is larger than the number of views of an
  * iteration of the family `direct`. */
 enum { LR_CUDA_MOST_LAPS = 256 };
 
@@ -27,7 +27,7 @@ struct lr_cuda_watch {
     const lr_log *log;
     int most_laps;                          /* intervals that may be unread at once, up to LR_CUDA_MOST_LAPS */
     cudaEvent_t laps[LR_CUDA_MOST_LAPS][2]; /* owned; made when an interval first needs them */
-    bool is_begun;                          /* true if an interval has begun and not ended */
+    bool is_begun;                          /* number of intervals that have ended, and number that were read */
     int64_t ended, read;                    /* numbers of intervals that have ended, and of those that were read */
     double last_s, all_s;                   /* time of the last interval that was read, and total time of all
                                              * intervals that were read */

@@ -123,7 +123,7 @@ static void end_loan(struct gl_loan *base)
 {
     struct cuda_loan *loan = (struct cuda_loan *)base;
     int before = loan->device;
-    cudaGetDevice(&before); /* any thread can end a loan, so its current device is restored below */
+    cudaGetDevice(&before); /* any thread can end a loan, so the thread's device is restored below */
     cudaSetDevice(loan->device);
     if (base->is_out) {
         cudaStreamSynchronize(NULL);

@@ -32,17 +32,16 @@ lr_status lr_cuda_take(const struct lr_cuda_object *objects, int count, struct g
 /* Gives the lent objects back to OpenGL. Work queued on the default stream ends before OpenGL continues. */
 lr_status lr_cuda_give(const struct lr_cuda_object *objects, int count, struct gl_context *ctx);
 
-/* The handle of a lent object, valid until the object is given back. For kernels: a cudaTextureObject_t of plain
- * texels, a cudaSurfaceObject_t, or a buffer's address. For copies: a texture's cudaArray_t. errors: NULL or 0,
- * logged. */
+/* The handle of a lent object, valid until the object is given back. Kernels use a cudaTextureObject_t of plain texels,
+ * a cudaSurfaceObject_t, or a buffer's address. Copies use a texture's cudaArray_t. errors: NULL or 0, logged. */
 uint64_t lr_cuda_texture(const struct lr_cuda_object *object, const lr_log *log);
 uint64_t lr_cuda_surface(const struct lr_cuda_object *object, const lr_log *log);
 void *lr_cuda_address(const struct lr_cuda_object *object, const lr_log *log);
 void *lr_cuda_array(const struct lr_cuda_object *object, const lr_log *log);
 
-/* Returns the number of an object's current loan, unique in the object's context; 0 if the object is not lent. With
- * this number, a caller can tell if its copy of the object's content is still valid: it is valid until CUDA writes to
- * the object, or until the object is given back or destroyed. */
+/* Returns the number of an object's current loan, unique in the object's context; 0 if the object is not lent. A caller
+ * that has copied the object's content can check with this number whether the copy is still valid. The copy is valid
+ * until CUDA writes to the object, or until the object is given back or destroyed. */
 uint64_t lr_cuda_taking(const struct lr_cuda_object *object);
 
 /* Returns LR_OK for cudaSuccess. Otherwise logs "WHAT: CUDA says REASON" and returns LR_FAILED. */

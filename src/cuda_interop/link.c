@@ -91,9 +91,9 @@ static const struct wanted wanted[] = {
     WANTED(describe, "ncclGetErrorString"),
 };
 
-/* Loads NCCL and keeps it loaded. The file is LORASTER_NCCL if this is set, otherwise libnccl.so.2 from the loader's
- * paths. errors: LR_NO_DEVICE, logged, if there is no library, if a function is missing, or if the version is below
- * 2.14. */
+/* Loads NCCL and keeps it loaded. The file is the one that the environment variable LORASTER_NCCL names, or
+ * libnccl.so.2 from the loader's paths if the variable is not set. errors: LR_NO_DEVICE, logged, if there is no
+ * library, if a function is missing, or if the version is below 2.14. */
 static lr_status load_nccl(struct lr_nccl *nccl, const lr_log *log)
 {
     const char *named = secure_getenv("LORASTER_NCCL");
@@ -131,7 +131,7 @@ static lr_status load_nccl(struct lr_nccl *nccl, const lr_log *log)
 /* The time limit of a call of NCCL. A call is usually short. It takes long only if another rank is lost. */
 static const double patience_s = 60.0;
 
-/* The number of exchanges that can be timed and not yet read. */
+/* The largest number of exchanges whose times have not been read yet. */
 enum { MOST_LAPS = 16 };
 
 struct lr_link {

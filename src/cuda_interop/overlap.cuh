@@ -11,22 +11,22 @@
 
 #include <atomic>
 
-/* Returns the number of blocks of 256 threads for so many threads. */
+/* Returns how many blocks of 256 threads are needed for a number of threads. */
 inline unsigned groups_of(int64_t threads)
 {
     return (unsigned)((threads + 255) / 256);
 }
 
-/* Starts a kernel on a stream with as many threads, in blocks of 256. */
+/* Starts a kernel on a stream with at least `threads` threads, in blocks of 256. */
 template <class Pass> int launch_threads(void (*kernel)(Pass), const Pass &pass, int64_t threads, void *stream)
 {
     kernel<<<groups_of(threads), 256, 0, static_cast<cudaStream_t>(stream)>>>(pass);
     return cudaGetLastError();
 }
 
-/* Returns true if the kernel's compiled version is for compute capability 9.0 or more, because only such a version can
- * wait. The answer for one kernel is valid for all: all are compiled for the same devices, and all devices of a machine
- * are of the same kind. */
+/* Returns true if the kernel's compiled version is for compute capability 9.0 or more. Only such a version can wait.
+ * The answer for one kernel is valid for all kernels: they are compiled for the same devices, and all devices of a
+ * machine are of the same kind. */
 template <class Kernel> bool is_for_hopper(Kernel *kernel)
 {
     const auto ask = [](Kernel *of) {
@@ -39,8 +39,8 @@ template <class Kernel> bool is_for_hopper(Kernel *kernel)
     return is;
 }
 
-/* Lets a kernel use all shared memory of the current device. devices: one bit per device, which is set once this has
- * been done. */
+/* Lets a kernel use all shared memory of the current device. devices: one bit per device, set once the kernel may use
+ * that device's memory. */
 template <class Kernel> cudaError_t allow_shared_room(Kernel *kernel, int64_t bytes, std::atomic<uint64_t> &devices)
 {
     int device = 0;

@@ -12,8 +12,8 @@ namespace
 
 constexpr int group = LR_VECTOR_GROUP;
 
-/* Adds the sums of the upper half of the group's threads to those of the lower half, then halves again, and so on. This
- * order is always the same. */
+/* Adds the sums of the upper half of the group's threads to those of the lower half, and repeats this with the lower
+ * half. The order of additions is always the same. */
 __device__ void write_sums(double (&sums)[LR_VECTOR_NUM_SUMS], const vector_sums &mine, bool has_largest)
 {
     __shared__ vector_sums parts[group];

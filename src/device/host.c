@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Vectors in memory of the process. */
+ * Vectors in the memory of the process. */
 #include "device/vector.h"
 
 #include "base/mem.h"
@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* BLOCK: so many numbers are converted to double together. GRAIN: so many blocks are a share, which a thread takes at a
- * time. */
+/* BLOCK: count of numbers that are converted to double together. GRAIN: count of blocks in a share. A thread takes one
+ * share at a time. */
 enum { BLOCK = 512, GRAIN = 128, SHARE = BLOCK * GRAIN };
 
 /* The largest number of shares whose sums are in memory at the same time. */
@@ -138,7 +138,7 @@ static lr_status apply(const struct lr_vector_task *task)
 
 struct summing {
     const lr_vector *x, *y;
-    int64_t first; /* number of the share of shares[0] */
+    int64_t first; /* number of the share whose sums are in shares[0] */
     lr_vector_sums shares[MOST_SHARES];
 };
 
@@ -226,7 +226,7 @@ struct dividing {
     const float *measured, *additive; /* additive may be NULL */
     float *values;
     int64_t count;
-    int64_t first; /* number of the share of shares[0] */
+    int64_t first; /* number of the share whose fit is in shares[0] */
     lr_poisson_fit shares[MOST_SHARES];
 };
 
@@ -295,7 +295,8 @@ static lr_status add_terms(const struct lr_vector_terms *terms)
 
 /* --- relative differences of neighbours: equations in lr/vector.h --- */
 
-/* PIECE: so many numbers of a row are added up together. ROWS: so many rows are taken by a thread at a time. */
+/* PIECE: largest count of numbers of a row that are added up together. ROWS: count of rows that a thread takes at a
+   time. */
 enum { PIECE = 256, ROWS = 16 };
 
 /* A piece of a row, with one more number at each end. kappa is 0 beyond the ends of the row. */

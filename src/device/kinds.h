@@ -8,7 +8,7 @@
 #include "device/place.h"
 #include "device/vector.h"
 
-/* --- exchanges between processes, directly from a place's memory, for dist/. cuda_interop/ makes them by NCCL --- */
+/* --- exchanges between processes for dist/, directly from a place's memory. cuda_interop/ uses NCCL for them --- */
 
 /* A message to or from another rank. Two ranks exchange one message at a time. */
 struct lr_message {
@@ -50,7 +50,7 @@ struct lr_link_fns {
     lr_status (*look)(struct lr_link *link, bool *is_ready);
 
     /* Queues a transfer on the place's device, behind earlier work of the place, and does not wait for its end. All
-     * ranks call this function. The place can be another one than in `begin`, but on the same device. */
+     * ranks call this function. The place may differ from the one given to `begin`, but must be on the same device. */
     lr_status (*transfer)(struct lr_link *link, lr_place *place, const struct lr_messages *messages);
 
     /* The device time of completed transfers, s. It includes the waits for slower ranks. */
@@ -70,7 +70,7 @@ struct lr_link_fns {
 };
 
 /* A sum over ranks. y becomes the sum of `num` terms in their order, computed in double and rounded once. Term `own` is
- * the old y. Every other term r begins at number r * stride of `pieces`. The place is the host or CUDA. */
+ * the old y. Each term r except `own` begins at number r * stride of `pieces`. The place is the host or CUDA. */
 struct lr_vector_terms {
     lr_vector *y;
     const lr_vector *pieces;
@@ -87,8 +87,8 @@ struct lr_place_fns {
     lr_status (*open)(const lr_place_params *params, lr_place *place);
     void (*close)(lr_place *place);
 
-    /* OpenGL: makes the context current in the calling thread until the place is released. Calls in between then need
-     * not do this. NULL = this kind needs no hold. */
+    /* OpenGL: makes the context current in the calling thread until `release`, so that the calls in between need not
+     * make it current. NULL = this kind needs no hold. */
     lr_status (*hold)(lr_place *place);
     void (*release)(lr_place *place);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Places of vectors. Also: vectors in device memory that the caller owns. */
+ * Places of vectors, and vectors in device memory that the caller owns. */
 #include "device/place.h"
 
 #include "base/log.h"

@@ -49,8 +49,8 @@ lr_status lr_place_open_on(const lr_place_params *params, lr_place **place);
 /* Stops the messages of a place. The owner of the place's log calls this function if the log ends before the place. */
 void lr_place_silence(lr_place *place);
 
-/* Returns how many bytes work at a place may use: `asked` bytes if positive, otherwise 1 / parts of the device's
- * memory. */
+/* Returns how many bytes work at a place may use: `asked` bytes if positive, otherwise the memory of the device divided
+ * by `parts`. If the device's memory is not known, the machine's memory is used. */
 static inline int64_t lr_place_budget(const lr_place *place, int64_t asked, int parts)
 {
     return asked > 0 ? asked : (place->memory_bytes > 0 ? place->memory_bytes : lr_physical_memory()) / parts;

@@ -149,8 +149,8 @@ lr_status lr_vector_copy(const lr_vector *from, lr_vector *to)
     }
     if (is_done) return LR_OK;
 
-    /* No direct copy was possible, so chunks pass through the host's memory. If only one of the vectors is on a device,
-     * precisions differ, and the host converts the numbers. */
+    /* No direct copy was possible, so chunks pass through the host's memory. The host converts the numbers if
+     * precisions differ. */
     const int64_t longest = from->count < CHUNK ? from->count : CHUNK;
     const lr_log *log = log_of(to) != NULL ? log_of(to) : log_of(from);
     double *numbers = lr_alloc(2 * longest, sizeof(*numbers), "a copy of numbers", log);

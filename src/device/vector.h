@@ -57,8 +57,8 @@ struct lr_vector_fns {
     lr_status (*finish_later)(lr_place *place, int slot, double *sums);
     lr_status (*relative_differences)(const lr_relative_differences *differences);
     lr_status (*convolve)(const lr_convolution *convolution);
-    lr_status (*add_terms)(const struct lr_vector_terms *terms); /* see struct lr_vector_terms in kinds.h; NULL = this
-                                                                    place cannot do it */
+    lr_status (*add_terms)(const struct lr_vector_terms *terms); /* see struct lr_vector_terms in kinds.h; NULL = the
+                                                                    place cannot add terms */
 };
 
 extern const struct lr_vector_fns lr_vector_host_fns;
@@ -75,7 +75,7 @@ static inline bool lr_vector_is_on_host(const lr_vector *vector)
 
 /* --- work at another place --- */
 
-/* Work from one vector to another, for instance a projection. in: may be NULL. */
+/* Work that computes one vector from another, for instance a projection. in: may be NULL. */
 struct lr_vector_work {
     lr_vector_params at; /* place and precision of the vectors that `run` gets; count is not read */
     lr_status (*run)(void *self, const lr_vector *in, lr_vector *out);

@@ -25,7 +25,7 @@ struct lr_direct_backend_params {
     const lr_progress *progress;
 };
 
-/* Whole updates treat estimates below this number as 0. */
+/* Whole updates (operator/updates.h) treat estimates and sensitivities up to this number as 0. */
 #define LR_DIRECT_LEAST 1e-30
 
 /* Constructors, one per backend. If one fails, it logs the reason and leaves *backend unchanged. */
@@ -50,7 +50,7 @@ struct lr_deposit_backend_params {
 
 struct lr_deposit_backend_fns {
     const char *name;
-    /* Deposits events, which are of the right kind and have existing crystals. */
+    /* Deposits events. All of them are of the right kind and have existing crystals. */
     lr_status (*take)(void *self, const lr_event *events, int64_t count);
     /* Completes the images of all events so far. Sets all counts except other_kind. */
     lr_status (*finish)(void *self, lr_deposit_counts *counts);

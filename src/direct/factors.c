@@ -196,8 +196,8 @@ static int64_t size_of_integrals(const struct factor_scene *scene, const int siz
 }
 
 /* The survival probability at the middle of a cell. It is interpolated from integrals of mu along the lines around the
- * cell. Each integral is computed at its first use. Its line ends at the distance from the axis beyond which there are
- * no crystals. */
+ * cell. Each integral is computed at its first use. The line of an integral ends at the distance outer_mm from the
+ * axis, beyond which there are no crystals. */
 static double survival(const struct work *work, int width, int i, int k)
 {
     const double(*axes)[3] = work->direction->axes;
@@ -321,8 +321,8 @@ static const int usual_directions = 32;
 /* The steepest tilt of a direction, and the largest angle by which tilts of directions go beyond the acceptance. */
 static const double steepest_deg = 89.5, widest_margin_deg = 10;
 
-/* Steps of sequences that are evenly spread at any length: by the golden ratio in one dimension, and by its
- * generalisation (plastic number) in two. */
+/* Multiples of these steps, modulo 1, are evenly spread for any number of multiples. golden: 1 / golden ratio, for one
+ * dimension. plastic: 1 / plastic number and the square of this quotient, for two dimensions. */
 static const double golden = LR_GOLDEN_SHARE, plastic[2] = {0.7548776662466927, 0.5698402909980532};
 
 struct job {
@@ -517,7 +517,7 @@ static void add_slice(struct job *job, int64_t k, int z)
                 const double first = (double)begin[i], per_voxel = (double)step[i];
                 const double a = plane->low[i] - 1 - first, b = plane->high[i] + 1 - first;
                 if (fabs(per_voxel) * count < 0.5) {
-                    high = a > 1 || b < -1 ? 0 : high; /* all voxels are within half a cell */
+                    high = a > 1 || b < -1 ? 0 : high; /* the row's length is less than half a cell */
                 } else {
                     low = fmax(low, floor(fmin(a / per_voxel, b / per_voxel)));
                     high = fmin(high, ceil(fmax(a / per_voxel, b / per_voxel)) + 1);

@@ -27,8 +27,7 @@ static int lattice_class(const struct lr_lattice_step *step)
     return 8 * shape + 2 * step->shift + (step->mask == (1 << J) - 1);
 }
 
-/* Returns the column of mSR for output j of a step at a place, which is a source column relative to the thread's first
- * output. */
+/* Returns the column of mSR for output j of a step. place: source column, relative to the thread's first output. */
 static const struct lr_direct_column *column_of(const struct columns *columns, const int next[2], const int place[2],
                                                 int j)
 {

@@ -10,7 +10,7 @@
 
 enum {
     LR_LATTICE_OUTPUTS = 4, /* columns of a thread */
-    LR_LATTICE_TAPS = 4,    /* most offsets of a step along a column */
+    LR_LATTICE_TAPS = 4,    /* largest number of offsets of a step along a column */
     LR_LATTICE_SHAPES = 3,  /* number of shapes of steps: one tap, three taps or four taps */
     LR_LATTICE_CANDIDATES = 8,
     LR_LATTICE_CLASSES = LR_LATTICE_SHAPES * 4 * 2
@@ -22,8 +22,9 @@ static inline int lr_floor_div(int number, int by)
     return number >= 0 ? number / by : -((by - 1 - number) / by);
 }
 
-/* A step of a thread. For each output, it reads the slices quad * 4 + shift + r, r < taps, of one source column. The
- * column's position is relative to the thread's first output, and the slices are relative to the output's slice. */
+/* A step of a thread. For each output, the thread reads the slices quad * 4 + shift + r, r < taps, of one source
+ * column. The column's position is relative to the thread's first output, and the slices are relative to the output's
+ * slice. */
 struct lr_lattice_step {
     int32_t column[2]; /* x, y */
     int32_t quad, shift, taps;

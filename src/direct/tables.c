@@ -225,8 +225,8 @@ static lr_status list_offsets(struct lr_direct_shape *shape, const lr_log *log)
     const int *half = info->half;
     int64_t room = 0;
 
-    /* form[i][j], i <= j: the ellipsoid's sum of squares as a quadratic form in integer offsets, up to rounding. Its
-     * minimum over z is the form xx, xy, yy in x and y. */
+    /* form[i][j], i <= j: the ellipsoid's sum of squares as a quadratic form in integer offsets, up to rounding.
+     * across: the minimum of this form over z, as coefficients xx, xy and yy of a form in x and y. */
     double form[3][3] = {{0}};
     for (int i = 0; i < 3; i++) {
         for (int j = i; j < 3; j++) {

@@ -8,7 +8,7 @@
 
 /* Relative tolerance at borders, so that rounding does not decide on which side of a border a voxel is. A distance on a
  * border between identifiers, or below it by at most this fraction of epsilon, counts as on the border. An offset
- * counts as inside the ellipsoid if its sum of squares is at most k^2 times 1 plus this fraction. */
+ * counts as inside the ellipsoid if its sum of squares is at most k^2 (1 + LR_DIRECT_TIE). */
 #define LR_DIRECT_TIE 1e-9
 
 /* The parts of a kernel that do not need its values: the frame, the numbers of LORmap, and mSR. */
@@ -29,8 +29,8 @@ double lr_direct_kernel_distance_mm(const struct lr_direct_shape *shape, int ker
 /* True if the kernel is for voxels on the negative radial side. */
 bool lr_direct_kernel_is_mirrored(const struct lr_direct_shape *shape, int kernel);
 
-/* The offsets of mSR with the same x and y. They are numbered from `first` on, one for each slice from `low` to `high`,
- * because an ellipsoid is convex. */
+/* The offsets of mSR with the same x and y. An ellipsoid is convex, so there is one offset for each slice from `low` to
+ * `high`. The offsets are numbered from `first` on. */
 struct lr_direct_column {
     int32_t first;
     int low, high; /* low > high: no offsets */
@@ -39,7 +39,7 @@ struct lr_direct_column {
 /* Lists mSR by columns: [2 half y + 1][2 half x + 1]. The caller frees the list. errors: NULL, logged. */
 struct lr_direct_column *lr_direct_list_columns(const struct lr_direct_shape *shape, const lr_log *log);
 
-/* The column at an offset; a column without offsets if x or y is beyond mSR. */
+/* Returns the column at (x, y). If x or y is beyond mSR, the returned column is empty. */
 const struct lr_direct_column *lr_direct_column_at(const struct lr_direct_shape *shape,
                                                    const struct lr_direct_column *columns, int x, int y);
 
@@ -60,7 +60,8 @@ void lr_direct_list_samples(const struct lr_direct_shape *shape, float *samples)
 /* --- the system response across and along a line: docs/method/direct.md, "Widths" --- */
 
 /* Replaces every default.
- * errors: LR_USAGE for widths that are not positive, LR_BAD_INPUT for measured profiles that make no kernel. */
+ * errors: LR_USAGE for invalid settings, such as a width that is not positive; LR_BAD_INPUT for measured profiles with
+ * invalid distances, offsets or values. */
 lr_status lr_resolution_complete(const lr_resolution *resolution, lr_resolution *complete, const lr_log *log);
 
 /* Standard deviation of a Gaussian with this FWHM. */
@@ -75,9 +76,8 @@ double lr_resolution_profile(const lr_resolution *resolution, double distance_mm
 /* True if every profile is mirror-symmetric. */
 bool lr_resolution_is_symmetric(const lr_resolution *resolution);
 
-/* A standard deviation that is at least as large as that of the widest profile up to this distance from the axis. If
- * the result is multiplied by k, it reaches k standard deviations of every Gaussian profile, or the end of a measured
- * profile. */
+/* A standard deviation that is at least as large as that of the widest profile up to this distance from the axis. k
+ * times the result reaches k standard deviations of every Gaussian profile, or the end of a measured profile. */
 double lr_resolution_widest_sigma(const lr_resolution *resolution, double most_distance_mm, double k);
 
 /* The value of a measured profile, linearly interpolated; 0 beyond its offsets. */

@@ -74,8 +74,9 @@ lr_status lr_direct_views_project(void *self, bool is_forward, const lr_selectio
     for (int view = 0; view < views->params->num_views; view++) {
         LR_TRY(lr_progress_report(views->params->progress, what, view, views->params->num_views));
         if (!find_values(views, part, view, &walk)) continue;
-        /* If the caller's values are exactly the values of the whole view, they are used without a copy. Otherwise the
-         * values are copied from an array, or into an array of zeros. */
+        /* No copy is made if the caller's values are exactly the values of the whole view. Otherwise, a forward
+         * projection writes an array of the whole view, from which the values are copied. A back-projection reads such
+         * an array, of zeros and the copied values. */
         const lr_vector *values = is_forward ? out : in;
         const bool is_given = values != NULL && is_whole(views, &walk);
         void *const histo = is_given ? value_at(views, values->values, walk.position) : views->one;

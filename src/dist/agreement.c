@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Agreement of all ranks on failures and numbers, and on texts that must be equal. */
+ * Functions by which all ranks learn of failures, join numbers, and check that texts are equal on all ranks. */
 #include "dist/comm.h"
 
 #include "base/clock.h"
@@ -17,7 +17,8 @@
 
 enum { MOST_NUMBERS = LR_COMM_LITTLE / sizeof(double) };
 
-/* The most numbers that fit into the message with which ranks synchronise. More numbers need further messages. */
+/* Largest count of numbers that fit into the message with which ranks synchronise. More numbers need further
+   messages. */
 enum { NUMBERS_ALONG = 12 };
 
 lr_status lr_comm_check(lr_comm *comm, lr_status status)
@@ -37,9 +38,9 @@ struct state {
     double numbers[NUMBERS_ALONG];
 };
 
-/* Aborts all ranks. A failed rank waits for all other ranks, in order to report its failure to them. If its device is
- * lost, the devices of other ranks may wait for its data without end, and these ranks never arrive. A cancelled rank
- * has sent all the data that others wait for, and never aborts. */
+/* Aborts all ranks when a failed rank has waited too long for the others. The device of the failed rank may be lost.
+ * Devices of other ranks may then wait for its data without end, and these ranks never arrive. A cancelled rank has
+ * sent all the data that others wait for, and never aborts. */
 static void end_all(void *user)
 {
     lr_comm *comm = user;

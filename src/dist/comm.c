@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Time that a failed rank waits for other ranks, which may be waiting for its device. */
+/* A failed rank waits this long for the other ranks, which may be waiting for data from its device. */
 static const double default_patience_s = 20.0;
 
 static int read_number(const char *name, int otherwise)
@@ -93,7 +93,7 @@ lr_comm *lr_comm_open_sized(size_t given_bytes, const lr_comm_params *given)
 void lr_comm_close(lr_comm *comm)
 {
     if (comm == NULL) return;
-    /* A rank may fail, or make another call, while this rank closes. */
+    /* This rank closes even if another rank fails or makes another call. */
     if (comm->little != NULL && !lr_comm_is_single(comm) && comm->fns->is_open())
         (void)lr_comm_meet(comm, LR_COMM_STEP_CLOSE, 0);
     lr_comm_close_route(comm, comm->failed_status == LR_OK);

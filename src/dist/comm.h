@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The inside of a communicator, for the files of src/dist. */
+ * The members and inner functions of a communicator, for the files of src/dist. */
 #pragma once
 
 #include "device/kinds.h"
@@ -21,8 +21,8 @@ struct lr_comm_facts {
 struct lr_comm_group;
 
 struct lr_comm_fns {
-    /* Opens a group, which the caller owns. NULL, logged, on failure. caller: address of the caller's MPI communicator;
-     * NULL = all processes. */
+    /* Opens a group, which the caller owns. Returns NULL on failure, and logs the reason. caller: address of the
+     * caller's MPI communicator; NULL = all processes. */
     struct lr_comm_group *(*open)(const void *caller, const lr_log *log, struct lr_comm_facts *facts);
     /* Sets `way` and `is_cuda_aware`, which are known before a group is opened. */
     void (*describe)(struct lr_comm_facts *facts);
@@ -33,7 +33,7 @@ struct lr_comm_fns {
     lr_status (*broadcast)(struct lr_comm_group *group, int from, void *bytes, int count);
     void (*abort)(struct lr_comm_group *group, int code);
     bool (*is_open)(void);                                     /* false if the caller has finalised MPI */
-    void (*close)(struct lr_comm_group *group, bool is_whole); /* is_whole: all ranks make this call */
+    void (*close)(struct lr_comm_group *group, bool is_whole); /* is_whole: true if all ranks make this call */
     const char *mistake;                                       /* error message if a function above fails */
 };
 
@@ -120,7 +120,7 @@ lr_status lr_comm_settle(lr_comm *comm, enum lr_comm_step step, lr_status status
 /* Waits as lr_comm_meet does, and compares *way, which becomes LR_WAY_HOST if ranks differ. */
 lr_status lr_comm_meet_by(lr_comm *comm, enum lr_comm_step step, int64_t count, enum lr_comm_way *way);
 
-/* Ends the chosen exchange and frees its memory. is_whole: all ranks make this call. */
+/* Ends the chosen exchange and frees its memory. is_whole: true if all ranks make this call. */
 void lr_comm_close_route(lr_comm *comm, bool is_whole);
 
 /* Records and logs a failure of a function in lr_comm_fns. Returns the status. */

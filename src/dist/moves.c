@@ -335,7 +335,7 @@ struct move {
     lr_comm *comm;
     lr_vector *vector;
     enum lr_comm_way way;
-    bool on_device;     /* messages are sent from memory of a device: `way` is MPI or NCCL */
+    bool on_device;     /* true if messages are sent from device memory (way is MPI or NCCL) */
     lr_vector there;    /* memory for sent and received messages: the vector or a copy of it */
     int64_t begin, end; /* range of the numbers that this rank contributes */
     double begin_s;
@@ -359,7 +359,7 @@ static lr_status make_room(lr_comm *comm, lr_place *place, int64_t count, const 
 }
 
 /* Begins a move: ranks synchronise and choose the method of exchange. Each rank prepares its memory and copies its
- * numbers to move->there. most: for a sum, how many numbers another rank sends at a time; 0 = no sum. */
+ * numbers to move->there. most: largest count of numbers that another rank sends at a time for a sum; 0 = no sum. */
 static lr_status begin_move(struct move *move, enum lr_comm_step step, int64_t most)
 {
     lr_comm *comm = move->comm;
@@ -373,8 +373,8 @@ static lr_status begin_move(struct move *move, enum lr_comm_step step, int64_t m
     const lr_vector needed = {.count = most * comm->facts.size, .precision = vector->precision};
     lr_vector *pieces = on_device ? &route->pieces : &comm->pieces;
     const bool has_pieces = most == 0 || is_room_for(pieces, &needed);
-    /* The preparation cannot fail for a vector on the host if memory for pieces exists. has_pieces is equal on all
-     * ranks, because earlier vectors had equal lengths on all ranks. */
+    /* For a vector on the host (LR_WAY_PLAIN), the preparation can fail only while it allocates pieces. All ranks agree
+     * on whether earlier vectors have left pieces, because earlier vectors had equal lengths on all ranks. */
     const bool is_sure = move->way == LR_WAY_PLAIN && has_pieces;
 
     lr_status status = LR_OK;
@@ -443,7 +443,8 @@ static int64_t left_of(const int64_t *offsets, int rank, int64_t at, int64_t mos
     return left < 0 ? 0 : left < most ? left : most;
 }
 
-/* Returns how many numbers of one share a step moves at most. longest: the longest share. */
+/* Returns the largest count of numbers of one share that a step moves. *longest: receives the length of the longest
+   share. */
 static int64_t numbers_at_once(const lr_comm *comm, const int64_t *offsets, int64_t *longest)
 {
     *longest = 0;
@@ -489,7 +490,8 @@ static lr_status transfer(const struct move *move, struct lr_messages *messages)
     return lr_comm_check(comm, comm->fns->transfer(comm->group, messages));
 }
 
-/* Sums the shares, so that each rank has the sum of its own share (is_sum), or gives each rank the shares of all. */
+/* Exchanges the shares. If is_sum, each rank receives the sum of its own share over all ranks. Otherwise, each rank
+   receives the shares of all ranks. */
 static lr_status exchange_shares(const struct move *move, const int64_t *offsets, bool is_sum)
 {
     lr_comm *comm = move->comm;

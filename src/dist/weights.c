@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Weights of guesses: a symmetric linear system, solved by its eigenvectors. */
+ * Weights of guesses (weights.h). A symmetric linear system is solved by its eigenvectors. */
 #include "dist/weights.h"
 
 #include "base/log.h"
@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Eigenvalues below this fraction of the largest one, times the matrix size, are rounding errors and count as 0. */
+/* An eigenvalue below zero_share * matrix size * largest eigenvalue is a rounding error and counts as 0. */
 static const double zero_share = 1e-14;
 
 lr_status lr_gram_weights(const struct lr_gram *gram, double *weights, double *condition, const lr_log *log)
@@ -59,7 +59,7 @@ lr_status lr_gram_weights(const struct lr_gram *gram, double *weights, double *c
         }
         *condition = smallest > zero ? largest / smallest : HUGE_VAL;
 
-        /* Rounding makes the sum of the weights differ from 1 by about 1e-16 times the condition. */
+        /* Rounding makes the sum of the weights differ from 1 by about 1e-16 times the condition number. */
         double sum = 0.0;
         for (int k = 0; k < count; k++) sum += weights[k];
         for (int k = 0; k < count; k++) weights[k] += (1.0 - sum) / count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Weights of guesses, which are the images of single ranks (lr/recon.h). Source: section V of Toth, Magdics and
+ * Weights of guesses. A guess is the image of a single rank (lr/recon.h). Source: section V of Toth, Magdics and
  * Szirmay-Kalos, Fast System Matrix Generation on a GPU Cluster. */
 #pragma once
 

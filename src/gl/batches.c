@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The decision for small batches. It has a separate file, so that a test program can replace it (tests/batches.h). */
+ * Decides whether a device gets work in small batches. The function has its own file, so that a test program can
+ * replace it (tests/batches.h). */
 #include "gl/context_private.h"
 
 bool gl_takes_small_batches(bool is_software)

@@ -83,7 +83,7 @@ static lr_status context_start(struct gl_context *ctx, char *reason, size_t capa
     if (ctx->limits.parallel_compile) glMaxShaderCompilerThreadsKHR(AS_MANY_AS_IT_LIKES);
     if (!ctx->adopted || ctx->debug) { /* the driver's messages go to the log */
         glEnable(GL_DEBUG_OUTPUT);
-        /* Messages come in the thread that called OpenGL, because only this thread may call the log. */
+        /* The driver sends messages in the thread that called OpenGL, because only this thread may call the log. */
         glEnable(GL_DEBUG_OUTPUT_SYNCHRONOUS);
         glDebugMessageControl(GL_DONT_CARE, GL_DONT_CARE, GL_DONT_CARE, 0, NULL, GL_TRUE);
         glDebugMessageControl(GL_DONT_CARE, GL_DONT_CARE, GL_DEBUG_SEVERITY_NOTIFICATION, 0, NULL, GL_FALSE);
@@ -252,7 +252,8 @@ static void append_found(char *list, size_t capacity, const lr_device *found, in
 static lr_status create(const struct gl_context_params *params, struct gl_context **ctx)
 {
     struct egl_way ways[EGL_WAY_MAX];
-    char usable[600] = "", refusals[600] = ""; /* devices that work; devices that do not work, with reasons */
+    char usable[600] = "", refusals[600] = ""; /* usable: devices that work; refusals: devices that do not work, with
+                                                  reasons */
     int num_usable = 0;
     *ctx = NULL;
     LR_TRY(claim_egl(params->log));

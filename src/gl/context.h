@@ -32,8 +32,8 @@ struct gl_context_params {
     bool debug;                      /* asks the driver for its messages and checks every pass for errors */
 };
 
-/* The largest number of loop rounds in one thread of a shader, summed over all its loops. llvmpipe ends loops after
- * 65,535 rounds without an error. */
+/* The largest number of loop rounds in one thread of a shader, summed over all its loops. llvmpipe ends a loop after
+ * 65,535 rounds and does not report an error. */
 enum { GL_MOST_ROUNDS_SOFTWARE = 60000 };
 
 /* Limits and features of the driver. Sizes are in texels, or in bytes if the name says so. */
@@ -87,8 +87,8 @@ void gl_context_destroy(struct gl_context *ctx);
  * gl_context_release. */
 lr_status gl_context_make_current(struct gl_context *ctx);
 
-/* Makes the context current before one of its objects is freed or read. Returns false if the context was lost, which
- * has already been logged, or in a child of fork(), where objects belong to the parent. */
+/* Makes the context current before one of its objects is freed or read. Returns false if the context was lost (the loss
+ * has then been logged), or in a child of fork(), because objects belong to the parent. */
 bool gl_context_make_current_to_free(struct gl_context *ctx);
 
 /* Undoes one gl_context_make_current. After the last release, the previous context is current again. */
@@ -101,7 +101,7 @@ void gl_context_clear_by_driver(struct gl_context *ctx);
 const struct gl_limits *gl_context_limits(const struct gl_context *ctx);
 const lr_log *gl_context_log(const struct gl_context *ctx);
 
-/* Returns 1, 2, 3 and so on. These numbers identify states of the context's objects. */
+/* Returns 1 at the first call, then 2, 3 and so on. The numbers identify states of the context's objects. */
 uint64_t gl_context_new_number(struct gl_context *ctx);
 
 /* Returns the status of some work. A failure becomes LR_NO_DEVICE if the context is lost. */
@@ -114,9 +114,9 @@ static inline lr_status gl_context_leave(struct gl_context *ctx, lr_status statu
     return gl_context_status(ctx, status);
 }
 
-/* Asks the driver for errors. LR_NO_DEVICE if the context was lost; LR_FAILED if another error is pending. what: name
- * of the work for the message. The call waits for the driver's worker thread, but not for the device. It is too slow to
- * be made for every draw. */
+/* Asks the driver for errors. what: name of the work for the message. The call waits for the driver's worker thread,
+ * but not for the device. It is too slow to be made for every draw. errors: LR_NO_DEVICE if the context was lost;
+ * LR_FAILED if another error is pending. */
 lr_status gl_context_check(struct gl_context *ctx, const char *what);
 
 /* Lists the devices: the part of lr_device_list for OpenGL. */

@@ -50,7 +50,7 @@ struct gl_context {
     lr_driver_owner owner;
     bool saw_error; /* for tests: true if the driver has reported an error, or a message of high severity */
     bool is_lost;
-    bool has_logged_loss; /* true if the loss of the context has been logged since it was made current */
+    bool has_logged_loss; /* true if the loss was logged after the context was made current */
     int times_current;    /* number of calls of gl_context_make_current that have not been released */
     uint64_t last_number;
     struct egl_context egl;
@@ -89,14 +89,14 @@ lr_status gl_context_check_errors(struct gl_context *ctx, const char *what);
  * errors of gl_context_check. */
 lr_status gl_context_wait(struct gl_context *ctx, GLsync *fence, const char *what);
 
-/* Discards pending OpenGL errors, after one of them has been reported. Do not call it before work that is checked
- * later, because errors of earlier work would be lost: call gl_context_check instead. */
+/* Discards pending OpenGL errors, after one of them has been reported. Do not call this function before work that is
+ * checked later, because errors of earlier work would be lost. Call gl_context_check instead. */
 void gl_context_drop_errors(struct gl_context *ctx);
 
 /* Sets the state of the current context to the baseline of pass.h (pass.c). */
 void gl_pass_baseline(struct gl_context *ctx);
 
-/* Returns the name of an error, for example "GL_OUT_OF_MEMORY" for 0x0505. For unknown errors, returns the number. */
+/* Returns the name of an error, for example "GL_OUT_OF_MEMORY" for 0x0505, or the number of an unknown error. */
 const char *gl_error_name(GLenum error);
 
 /* Copies text, and cuts it if it is longer than the capacity. */

@@ -72,8 +72,8 @@ int egl_ways_find(struct egl_way ways[EGL_WAY_MAX])
         count++;
     }
 
-    /* Each device is asked only once if it is software. Each device is therefore listed by exactly one of the two loops
-     * below, even if its answer would change. */
+    /* Each device is asked only once whether it is software. Exactly one of the two loops below therefore lists the
+     * device, even if its answer would change. */
     for (int k = 0; k < num_devices; k++) {
         const PFNEGLQUERYDEVICESTRINGEXTPROC query =
             (PFNEGLQUERYDEVICESTRINGEXTPROC)eglGetProcAddress("eglQueryDeviceStringEXT");

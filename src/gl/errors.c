@@ -92,7 +92,7 @@ lr_status gl_context_wait(struct gl_context *ctx, GLsync *fence, const char *wha
     return state == GL_WAIT_FAILED ? gl_context_check(ctx, what) : LR_OK;
 }
 
-/* Constants of GL_NVX_gpu_memory_info and GL_ATI_meminfo. They ask for memory in KiB. */
+/* Constants of GL_NVX_gpu_memory_info and GL_ATI_meminfo, for which glGetIntegerv returns memory in KiB. */
 enum { DEDICATED_MEMORY_NVX = 0x9047, TEXTURE_FREE_MEMORY_ATI = 0x87FC };
 
 void gl_copy_text(char *to, size_t capacity, const char *from)

@@ -68,7 +68,7 @@ struct gl_pass {
     int scissor[4];           /* area outside which nothing is drawn; cut to the target; all 0 = no limit */
     enum gl_blending blending;
     bool depth_test;         /* the nearer fragment wins (GL_LESS), and depth is written */
-    bool depth_zero_to_one;  /* z is 0 .. 1 in clip space, for which a float depth has better resolution */
+    bool depth_zero_to_one;  /* z is 0 .. 1 in clip space; a float depth then resolves better */
     int clip_distances;      /* number of clip distances that are enabled, from gl_ClipDistance[0] on; the program must
                                 write no others, because llvmpipe clips by all that are written */
     GLenum primitive;        /* 0 = GL_POINTS; there are no vertex attributes: shaders read vertices from buffers */

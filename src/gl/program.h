@@ -43,9 +43,9 @@ struct gl_shader_source {
 lr_status gl_shader_source_init(struct gl_shader_source *source, const char *name, const lr_log *log);
 void gl_shader_source_finish(struct gl_shader_source *source);
 
-/* Finds the original file and line of a line in the flattened text, and the text of this line without leading blanks.
- * Flattened lines are counted from 1, including #line marks. Returns false if there is no such line, or if it is a
- * mark. */
+/* Finds the original file and line of a line in the flattened text (gl_shader_source_place), and the text of the
+ * original line without leading blanks. Flattened lines are counted from 1, including #line marks. Returns false if
+ * there is no such line, or if it is a mark. */
 struct gl_shader_place {
     int file, line;
     char text[160];
@@ -95,12 +95,15 @@ const char *gl_program_label(const struct gl_program *program);
 /* Finds the local size of a compute program, which must have been built; 0 0 0 for other programs. */
 void gl_program_group_size(const struct gl_program *program, int size[3]);
 
-/* Logs a compiler's messages about the text of a source. Blanks have replaced the text's #line marks. In messages of
- * these forms
+/* Logs a compiler's messages about the text of a source. Blanks have replaced the text's #line marks. Messages can have
+ * these forms:
  *
- *     0:12(3): error: ... 0(12) : error C1234: ... ERROR: 0:12: ...
+ *     0:12(3): error: ...
+ *     0(12) : error C1234: ...
+ *     ERROR: 0:12: ...
  *
- * the file and line of the source replace the line number. The first error comes last, as one message of status
- * LR_FAILED with its source line. All other lines come before, as information. label: the label of the program. */
+ * In the log, the file and line of the source replace the line number. The first error comes last, as one message of
+ * status LR_FAILED with its source line. All other lines come before, as information. label: the label of the
+ * program. */
 void gl_compile_log_report(const lr_log *log, const struct gl_shader_source *source, const char *label,
                            const char *text);

@@ -396,8 +396,9 @@ struct gl_buffer *gl_buffer_create(struct gl_context *ctx, const struct gl_buffe
         return NULL;
     }
 
-    /* The pool gives storage of exactly this size, with its old contents, or new storage is allocated. If there is no
-     * memory for it, the pool is emptied, and the allocation is tried once more. */
+    /* The storage comes from the pool if the pool has storage of exactly this size, with its old contents. Otherwise
+     * new storage is allocated. If there is no memory for new storage, the pool is emptied, and the allocation is tried
+     * once more. */
     const void *data = params->size_bytes > 0 ? params->data : NULL;
     lr_status status = check_memory(ctx, buffer->label, buffer->size_bytes);
     if (status == LR_OK) {
@@ -512,8 +513,8 @@ lr_status gl_buffer_upload(struct gl_buffer *buffer, int64_t offset, int64_t byt
     return buffer->ctx->debug ? gl_context_check(buffer->ctx, buffer->label) : LR_OK;
 }
 
-/* Reads through a staging buffer. Some drivers move a buffer that is read directly to the machine's memory for good,
- * where the device reads it slowly. */
+/* Reads through a staging buffer. If a buffer is read directly, some drivers move it permanently to the machine's
+ * memory, where the device reads it slowly. */
 lr_status gl_buffer_read(const struct gl_buffer *buffer, int64_t offset, int64_t bytes, void *data)
 {
     LR_TRY(gl_loan_check(buffer->ctx, buffer->loan, buffer->label));

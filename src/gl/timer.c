@@ -40,8 +40,8 @@ void gl_stopwatch_destroy(struct gl_stopwatch *watch)
     free(watch);
 }
 
-/* The reset does not wait for unfinished intervals. When they are read, their numbers show that their time belongs
- * before the reset. */
+/* The reset does not wait for unfinished intervals. When the time of such an interval is read later, the interval's
+ * number shows that it began before the reset. */
 void gl_stopwatch_reset(struct gl_stopwatch *watch)
 {
     if (watch != NULL) {

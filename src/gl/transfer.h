@@ -17,8 +17,7 @@ struct gl_stream {
     unsigned char *mapped; /* [GL_STREAM_SEGMENTS][gl_stream_most] */
     int segment;
     int64_t used;                      /* bytes used in the current segment */
-    GLsync fences[GL_STREAM_SEGMENTS]; /* one fence per segment, for which the host waits before it writes to the
-                                          segment again */
+    GLsync fences[GL_STREAM_SEGMENTS]; /* [segment]: the host waits for the fence before the segment is reused */
 };
 
 /* Returns the largest size of one write, bytes. Software renderers have a smaller ring, because they clear a new ring

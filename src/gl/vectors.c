@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Vectors in buffers of an OpenGL device; OpenGL places. */
+ * OpenGL places, and vectors in buffers of their devices. */
 #include "gl/vectors.h"
 
 #include "base/log.h"

@@ -128,7 +128,7 @@ static int64_t bounded(hsize_t number)
 
 /* --- datasets --- */
 
-/* Returns a dataset, which is opened if it is not open yet. Negative: there is no such dataset. */
+/* Returns a dataset, and opens it if it is not open yet. Returns a negative number if there is no such dataset. */
 static hid_t find_dataset(struct server *server, const char *name)
 {
     for (int k = 0; k < NUM_KEPT; k++)
@@ -243,8 +243,8 @@ static bool send_answer(int socket, const struct lr_hdf5_answer *answer)
 
 static void set_up_process(int socket, int64_t file_bytes)
 {
-    /* Signals to stop are ignored: the program that started this one handles them, and then closes the socket. Until
-     * here, these signals were blocked. */
+    /* Signals to stop are ignored. The program that started this one handles them, and then closes the socket. These
+     * signals were blocked until now. */
     sigset_t none;
     for (int number = 1; number < 32; number++) signal(number, SIG_DFL);
     signal(SIGINT, SIG_IGN);

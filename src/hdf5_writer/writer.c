@@ -263,8 +263,9 @@ static bool put_numbers(lr_hdf5_id object, const char *name, enum lr_hdf5_number
     return done;
 }
 
-/* Makes a layout without the time of writing, so that equal numbers give equal files. level: 0 = contiguous; else
- * chunks of a list of `count` numbers, whose bytes are shuffled and compressed. */
+/* Makes a layout without the time of writing, so that equal numbers give equal files. level: 0 = the numbers are
+ * contiguous; otherwise the level of compression of the chunks, whose bytes are shuffled first. count: length of the
+ * list of numbers. */
 static hid_t make_layout(int64_t count, int level)
 {
     const hsize_t chunk = count < lr_hdf5_chunk ? (hsize_t)count : (hsize_t)lr_hdf5_chunk;

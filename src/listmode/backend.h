@@ -22,8 +22,8 @@ struct lr_listmode_model {
                         the time of flight; 0 for other kernels */
 };
 
-/* Checks the parameters and fills in defaults. Call its finish even after an error. errors: LR_USAGE for a tube,
- * LR_BAD_INPUT for a grid, logged; LR_FAILED if memory runs out. */
+/* Checks the parameters and fills in defaults. Call the finish function even after an error. errors: LR_USAGE for
+ * invalid parameters, LR_BAD_INPUT for an invalid grid, logged; LR_FAILED if memory runs out. */
 lr_status lr_listmode_model_init(struct lr_listmode_model *model, const lr_listmode_params *params);
 void lr_listmode_model_finish(struct lr_listmode_model *model);
 

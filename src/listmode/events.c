@@ -173,7 +173,7 @@ static void read_ends(void *user, int64_t begin, int64_t end)
 /* Narrower bins, as a fraction of a standard deviation, change results by less than 1e-5 and are therefore ignored. */
 static const double narrowest_bin = 0.01;
 
-/* Warns if bins have different widths, because each then counts as a bin of the mean width. */
+/* Warns if bins have different widths, because every bin then counts as a bin of the mean width. */
 static void check_bins(const float *edges_mm, int num_bins, const lr_log *log)
 {
     const double mean = lr_tof_bin_mm(edges_mm, num_bins);
@@ -219,8 +219,8 @@ static lr_status put_tof(struct lr_listmode_events *events, int at, double resol
 }
 
 /* Gives each line its own resolution of time of flight. Resolutions are stored as kinds of the lines' ends, because all
- * backends support kinds. They are rounded to a geometric series from the smallest to the largest. The kinds of the two
- * ends of a line form the line's number in this series. */
+ * backends support kinds. Each resolution is rounded to a term of a geometric series, which runs from the smallest to
+ * the largest resolution. The kinds of a line's two ends form the number of this term. */
 static lr_status put_resolutions(struct lr_listmode_events *events, const lr_listmode_params *params)
 {
     enum { KINDS = LR_EVENTS_NO_KIND - 1, STEPS = KINDS * KINDS - 1 };

@@ -27,8 +27,8 @@ void lr_listmode_sort_tickets(struct lr_listmode_ticket *tickets, struct lr_list
 
 /* --- samples of LORs --- */
 
-/* A sample is spread evenly over all LORs. The LORs are divided into strides of equal length. From each stride one LOR
- * is drawn at random. It is a line of the sample, and represents the whole stride. */
+/* A sample is spread evenly over all LORs. The LORs are divided into strides of equal length. From each stride, one LOR
+ * is drawn at random. This LOR is a line of the sample, and represents the whole stride. */
 
 /* Some lines of a sample: numbers first + step * k, 0 <= k < count. The struct is plain data. lors must outlive it. */
 struct lr_listmode_sample {
@@ -42,7 +42,7 @@ struct lr_listmode_sample {
 int64_t lr_listmode_sample_lor(const struct lr_listmode_sample *sample, int64_t k);
 
 /* A range has two groups of events for each axis of the grid: first events without time of flight, in the caller's
- * order, then events with time of flight. The latter are sorted by the coordinate of their centre along the axis. */
+ * order, then events with time of flight, sorted by the coordinate of the event's centre along the axis. */
 enum { LR_LISTMODE_GROUPS = 6 };
 
 static inline int lr_listmode_group_axis(int group)
@@ -137,8 +137,8 @@ lr_status lr_listmode_events_open(struct lr_listmode_events *events, const lr_li
 lr_status lr_listmode_events_arrange(struct lr_listmode_events *events, const lr_listmode_params *params);
 void lr_listmode_events_finish(struct lr_listmode_events *events);
 
-/* Checks all events. Must be called before the events' crystals are used as an index of any table. errors: LR_BAD_INPUT
- * as above. */
+/* Checks all events. The caller must call this before it uses the events' crystals as indices of any table. errors:
+ * LR_BAD_INPUT as above. */
 lr_status lr_listmode_events_check(struct lr_listmode_events *events, int threads, const lr_log *log);
 
 /* Events begin .. end - 1 in the caller's order, and the arrays to which they are copied, of length end - begin. */
@@ -149,8 +149,8 @@ struct lr_listmode_piece {
     float *tof_mm;
 };
 
-/* Checks and copies a piece. It does both at once, because memory access takes most of the time. errors: LR_BAD_INPUT
- * as above. */
+/* Checks and copies a piece in one pass, because memory access takes most of the time. errors: LR_BAD_INPUT as
+ * above. */
 lr_status lr_listmode_events_take(const struct lr_listmode_events *events, const struct lr_listmode_piece *piece,
                                   const lr_log *log);
 
@@ -158,7 +158,7 @@ lr_status lr_listmode_events_take(const struct lr_listmode_events *events, const
  * errors: LR_FAILED if memory runs out. */
 lr_status lr_listmode_events_make_arrays(struct lr_listmode_events *events, const lr_log *log);
 
-/* Frees the arrays on a device. Arranged events then exist only in the host's arrays, if at all. */
+/* Frees the arrays on a device. Events are then arranged only if the host's arrays hold them. */
 void lr_listmode_events_release(struct lr_listmode_events *events);
 
 /* lr_listmode_has_group: returns true if any range has events in this group. lr_listmode_has_axis: the same for the two

@@ -41,14 +41,14 @@ struct lr_listmode_hull {
     double extent_mm; /* extent of a voxel along the line: the length of an interval with the same variance as the
                          voxel's points along the line */
     /* Bounds of each face along the grid's axes. If the faces are apart along the line's axis, place and slope describe
-     * the lines that join their corners. Across axis k, line n is at place[k][n] + slope[k][n] times the coordinate
-     * along the line's axis. */
+     * the lines that join the corners of one face to those of the other. Along the k-th axis across the line's axis,
+     * line n is at place[k][n] + slope[k][n] times the coordinate along the line's axis. */
     double low[2][3], high[2][3];
     bool are_apart;
     double place[2][LR_LISTMODE_HULL_LINES], slope[2][LR_LISTMODE_HULL_LINES];
 };
 
-/* Finds the hull of the event at index k of the arrays. axis: the axis of the event's group. */
+/* Finds the hull of an event. at[0]: index of the event in the arrays. at[1]: axis of the event's group. */
 void lr_listmode_hull_of(struct lr_listmode_hull *hull, const struct lr_listmode_model *model,
                          const struct lr_listmode_events *events, const int64_t at[2]);
 

@@ -7,8 +7,8 @@
 #include "base/vec.h"
 #include "listmode/backend.h"
 
-/* The number of standard deviations at which the Gaussian of time of flight is cut off. Also, the integral of the
- * Gaussian within this cut. */
+/* LR_LISTMODE_CUT: number of standard deviations at which the Gaussian of time of flight is cut off. LR_LISTMODE_HELD:
+ * integral of the Gaussian within this cut. */
 #define LR_LISTMODE_CUT 3.0
 #define LR_LISTMODE_HELD 0.99730020393673981
 
@@ -127,8 +127,8 @@ float *lr_listmode_tube_table(const lr_listmode_tube *tube, const lr_log *log);
 void lr_listmode_tube_halves(const struct lr_listmode_model *model, const struct lr_listmode_line *line,
                              const struct lr_listmode_walk *walk, double halves[2]);
 
-/* Returns the slice across `axis` in which the event at index k of the arrays lies by its time of flight. The slice can
- * be outside the grid. */
+/* Returns the slice across `axis` that contains the centre of an event's time of flight. k: index of the event in the
+ * arrays. The slice can be outside the grid. */
 double lr_listmode_centre_slice(const struct lr_listmode_model *model, const struct lr_listmode_events *events,
                                 int64_t k, int axis);
 
@@ -148,7 +148,7 @@ double lr_listmode_least_sigma_mm(const struct lr_listmode_events *events);
 /* Returns the approximate largest density of time of flight of all events, per mm; 0 if no event has time of flight. */
 double lr_listmode_largest_density(const struct lr_listmode_events *events);
 
-/* Returns the approximate largest element of a slice across an axis, for tubes and thin lines. Lines along the axis
- * have smaller elements: the result is a tenth larger, because an oblique line gives a voxel a larger share. */
+/* Returns the approximate largest element of a slice across an axis, for tubes and thin lines. The result is a tenth
+ * larger than the largest element of lines along the axis, because an oblique line can give a voxel a larger share. */
 double lr_listmode_largest_element(const struct lr_listmode_model *model, const struct lr_listmode_events *events,
                                    int axis, bool has_tof);

@@ -43,8 +43,8 @@ struct spreading {
     int axis;
 };
 
-/* Updates the squared gap of each cell for cells of the set along this axis. Each thread works on some lines of
- * cells. */
+/* Updates the squared gaps along one axis. A cell's new gap is the smallest sum of any cell's old gap and the squared
+ * distance to that cell along the axis. Each thread works on some lines of cells. */
 static void spread(void *user, int64_t begin, int64_t end)
 {
     const struct spreading *spreading = user;
@@ -81,7 +81,7 @@ lr_status lr_listmode_region_init(struct lr_listmode_region *region, const struc
         }
     }
 
-    /* Cells are whole voxels of the first grid. They cover the voxels of the second grid, too. */
+    /* A cell consists of whole voxels of the first grid. The cells cover the voxels of the second grid, too. */
     for (int k = 0; k < 3; k++) {
         double low = DBL_MAX, high = -DBL_MAX;
         for (int g = 0; g < voxels->num_grids; g++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A test whether a line comes near a set of voxels. Each coarse cell of the grid holds the distance to the nearest
- * cell that contains a voxel of the set. A line is followed in steps of these distances (sphere tracing, Hart 1996). */
+ * Tests whether a line comes near a set of voxels. Each coarse cell of the grid holds the distance to the nearest cell
+ * that contains a voxel of the set. A line is followed in steps of these distances (sphere tracing, Hart 1996). */
 #pragma once
 
 #include <lr/grid.h>
@@ -30,6 +30,7 @@ lr_status lr_listmode_region_init(struct lr_listmode_region *region, const struc
                                   int threads, const lr_log *log);
 void lr_listmode_region_finish(struct lr_listmode_region *region);
 
-/* Returns true if a point between a and b is at most reach_mm from a voxel of the set, or slightly more. */
+/* Returns true if a point between a and b is at most reach_mm from a voxel of the set. The result can also be true if
+   the distance is slightly larger. */
 bool lr_listmode_region_is_near(const struct lr_listmode_region *region, const double a[3], const double b[3],
                                 double reach_mm);

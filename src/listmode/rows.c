@@ -46,9 +46,9 @@ void lr_listmode_places_finish(struct lr_listmode_places *places)
 
 /* --- rows --- */
 
-/* Every event is visited once for each block of rows. A block begins with LEAST_ROWS rows, and the next one has up to
- * four times as many, as long as its elements are about ELEMENTS or fewer. CHUNK: number of events between two progress
- * reports. */
+/* Every event is visited once for each block of rows. The first block has LEAST_ROWS rows. After a block with few
+ * elements, the next block has four times as many rows; after a block with more than ELEMENTS, it has a quarter. CHUNK:
+ * number of events between two progress reports. */
 enum { LEAST_ROWS = 1024, MOST_ROWS = 1 << 16, ELEMENTS = 1 << 21, CHUNK = 1 << 13 };
 
 struct block {

@@ -17,8 +17,8 @@ struct lr_listmode_places {
     int64_t position;   /* index in the vector of the first selected event's value */
     double share;       /* number of selected events / number of all events of the range */
     int64_t first;      /* number of the first selected event; without a map, the selected events are consecutive */
-    const int32_t *map; /* [events of the range] index of the event's value, counted from `position`; -1 = not selected;
-                           or NULL */
+    const int32_t *map; /* [events of the range] index of each event's value, counted from `position`; -1 = not
+                           selected. NULL = no map */
     int32_t *owned;     /* memory of `map`, which is reused for the next range */
     int64_t room;
 };
@@ -47,14 +47,14 @@ struct lr_listmode_row_source {
     const struct lr_listmode_events *events;
     const uint32_t *order; /* for each number k of an event to visit: its index in the events' arrays; NULL = the index
                               is k */
-    /* Visits the elements of the event at index k of the events' arrays. axis: the axis of the event's group. */
+    /* Visits the elements of the event with number k. axis: the axis of the event's group. */
     void (*visit)(const void *self, int64_t k, int axis, const struct lr_listmode_visitor *visitor);
     const void *self;
     const lr_log *log;
     const lr_progress *progress;
 };
 
-/* Passes the rows to the sink. All events are visited once for every 1,024 rows. errors: LR_USAGE for points between
- * voxels; LR_FAILED if memory runs out; LR_CANCELLED; errors of the sink. */
+/* Passes the rows to the sink. All events are visited once for each block of 1,024 to 65,536 rows. errors: LR_USAGE for
+ * points between voxels; LR_FAILED if memory runs out; LR_CANCELLED; errors of the sink. */
 lr_status lr_listmode_rows(const struct lr_listmode_row_source *source, const struct lr_rows *wanted,
                            const lr_row_sink *sink);

@@ -46,10 +46,10 @@ enum { LR_LISTMODE_KEY_SLICES = (1 << 15) - 1 };
 struct lr_listmode_portion {
     int64_t events[2];                       /* first, and one after the last */
     int32_t slices[2];                       /* slices that the lines may cross */
-    const struct lr_listmode_extent *pieces; /* pieces of these events; NULL = every line crosses all of the slices */
+    const struct lr_listmode_extent *pieces; /* Rules for dividing the events of a group. */
 };
 
-/* How the events of a group are divided. */
+/* pieces of these events, from events[0] on; NULL = not known */
 struct lr_listmode_cut {
     int32_t each;        /* number of events of a piece */
     int32_t line_work;   /* work of beginning a line in a slab, in slices */
@@ -66,7 +66,7 @@ int64_t lr_listmode_work(const struct lr_listmode_cut *cut, const struct lr_list
 /* A range that contains all slices of any grid. */
 extern const int32_t lr_listmode_all[2];
 
-/* Returns the number of slabs for so many slices, at least one. */
+/* Returns the number of slabs for this number of slices, at least one. */
 static inline int32_t lr_listmode_slabs(const struct lr_listmode_cut *cut, int32_t slices)
 {
     const int32_t slabs = (slices + cut->slab - 1) / cut->slab;
@@ -82,8 +82,8 @@ static inline void lr_listmode_slab(const struct lr_listmode_portion *portion, i
     slices[1] = (int32_t)(first + length * (k + 1) / slabs);
 }
 
-/* Takes the next events of a group as a portion. The portion grows until the work of each of its slabs is about that of
- * a job. It stops earlier if further events would need more slabs. pieces: the pieces of the events from ends[0] on.
- * ends: the next event, and the end of the group. */
+/* Takes the next events of a group as a portion. The portion grows until each of its slabs has about the work of a job.
+ * If further events would need more slabs, half of this work is enough. pieces: the pieces of the events from ends[0]
+ * on. ends: the next event, and the end of the group. */
 struct lr_listmode_portion lr_listmode_next_portion(const struct lr_listmode_cut *cut,
                                                     const struct lr_listmode_extent *pieces, const int64_t ends[2]);

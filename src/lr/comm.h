@@ -10,10 +10,10 @@
 extern "C" {
 #endif
 
-/* A communicator: processes that work together by MPI, on one machine or several, as ranks 0 .. size - 1. A single
- * process can use the same functions; NULL is such a process. All functions below are collective, except for
- * lr_comm_get_info: every rank makes the same calls in the same order. Each call first checks all ranks. If a rank has
- * failed (lr_comm_fail), all calls on all ranks return its status from then on, so that no rank waits forever.
+/* A communicator: processes that work together through MPI, on one machine or several, as ranks 0 .. size - 1. A single
+ * process can use the same functions; it may pass NULL as its communicator. All functions below are collective, except
+ * for lr_comm_get_info: every rank makes the same calls in the same order. Each call first checks all ranks. If a rank
+ * has failed (lr_comm_fail), all calls on all ranks return its status from then on, so that no rank waits forever.
  * Threads: one at a time.
  *
  * Vectors are on the host or on a device. Vectors on devices are exchanged directly or through the host (lr_exchange).
@@ -83,7 +83,7 @@ LR_API int lr_comm_started(int *rank);
 typedef struct lr_comm_support {
     char library[96];      /* "Open MPI v4.1.4" */
     bool is_cuda_aware;    /* MPI accepts CUDA memory */
-    bool can_compose;      /* lr_compose has LAPACKE */
+    bool can_compose;      /* LAPACKE, which lr_compose needs, is there */
     char nccl[48];         /* "NCCL 2.21.5"; "" = no NCCL, or no CUDA device */
     char nccl_reason[384]; /* why NCCL cannot be used; "" = NCCL can be used */
 } lr_comm_support;
@@ -99,7 +99,7 @@ LR_API lr_status lr_comm_probe(lr_comm_support *support, const lr_log *log);
  * if MPI has been finalised, because it cannot be initialised again. */
 LR_SIZED(lr_comm_params, lr_comm *, lr_comm_open, (const lr_comm_params *params), (params));
 
-/* Frees the communicator. If no rank has failed, it first waits until all ranks have called lr_comm_close. NULL is
+/* Frees the communicator. If no rank has failed, the function first waits until all ranks have called it. NULL is
  * allowed. */
 LR_API void lr_comm_close(lr_comm *comm);
 
@@ -122,7 +122,7 @@ LR_API lr_status lr_comm_barrier(lr_comm *comm);
 /* A vector can be divided into shares, one for each rank. Rank r has the numbers offsets[r] .. offsets[r + 1] - 1.
  * offsets: [size + 1], from 0 to the vector's count. */
 
-/* Sets offsets to shares that are as equal as possible. */
+/* Sets `offsets` so that the shares are as equal as possible. */
 LR_API void lr_comm_shares(const lr_comm *comm, int64_t count, int64_t *offsets);
 
 /* Replaces the vector of each rank by the sum of the vectors of all ranks. */
@@ -155,8 +155,9 @@ LR_API lr_status lr_comm_same(lr_comm *comm, const char *what, const char *text)
 
 /* --- division of work --- */
 
-/* Assigns module pairs (or views, or ranges of events) to ranks. The pairs of each subset are cut into pieces of
- * neighbouring pairs. Each piece goes to the rank that has the least work in this subset so far. */
+/* Parameters of lr_partition, which assigns module pairs (or views, or ranges of events) to ranks. The pairs of each
+ * subset are cut into pieces of neighbouring pairs. Each piece goes to the rank that has the least work in this subset
+ * so far. */
 typedef struct lr_partition_params {
     const lr_lors *lors;
     int ranks, subsets;

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* One crystal of a scanner in a list of another program, in the scanner's frame (lr/scanner.h). */
+/* One entry of another program's list of crystals. Coordinates are in the scanner's frame (lr/scanner.h). */
 typedef struct lr_crystal {
     double centre_mm[3]; /* centre of the crystal's volume */
     double axes[3][3];   /* unit vectors along u, v and depth, of either sign; a zero vector = not known */
@@ -24,26 +24,26 @@ typedef struct lr_crystal_list {
     const lr_crystal *crystals; /* [num_crystals] */
     int num_crystals;
     const char *name;  /* name of the scanner */
-    double face_mm[2]; /* face of crystals whose size_mm is 0; 0 = the pitch found */
+    double face_mm[2]; /* face of crystals whose size_mm is 0; 0 = the pitch found from the positions */
     double depth_mm;   /* depth of crystals whose size_mm is 0; must be above 0 if there are any */
     lr_coincidence coincidence;
     double detection_depth_mm, tof_resolution_ps, crystal_mu_per_mm;
     const char *source;
     double tolerance_mm; /* largest distance between a crystal and its position in a module; 0 = 0.05 */
-    bool infers_sizes;   /* true: a crystal without a neighbour along an axis of its panel gets a width along this axis.
-                            The width is the space that the nearest crystal of another panel leaves or, if there is
-                            none, the list's spacing. Crystals too long for the gap between panels are shortened around
-                            their centres with a warning, to no less than half their length. false: both cases are
-                            errors */
+    bool infers_sizes;   /* true: a crystal of unknown width, without a neighbour along an axis of its panel, gets a
+                            width along this axis. The width is the space that the nearest crystal of another panel
+                            leaves or, if there is none, the list's spacing. Crystals too long for the gap between
+                            panels are shortened around their centres with a warning, to no less than half their length.
+                            false: such crystals, and crystals too long for the gap, are errors */
     bool finds_layers;   /* true: a module directly behind another one, at most one crystal depth away, becomes a layer
                             of the same block; for lists that do not state layers */
     const lr_log *log;
 } lr_crystal_list;
 
-/* Makes flat, uniform modules from a crystal list. Panels, and the axes and pitches of their grids, are found from the
- * positions. A panel is cut into blocks where gaps between crystals are wider. If the modules form rings of at least
- * three positions, `position` and `ring` of the modules are set. Position 0 has the list's first crystal, and an axial
- * gap of at least a pitch separates rings.
+/* Makes flat, uniform modules from a crystal list. Crystals that are arranged like a grid form a panel. Panels, and the
+ * axes and pitches of their grids, are found from the positions. A panel is cut into blocks where gaps between crystals
+ * are wider. If the modules form rings of at least three positions, `position` and `ring` of the modules are set.
+ * Position 0 has the list's first crystal, and an axial gap of at least a pitch separates rings.
  *
  * Rings become exactly regular if their panels differ by no more than the list's rounding or noise.
  *

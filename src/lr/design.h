@@ -19,27 +19,29 @@ LR_API double lr_scanner_coverage(const lr_scanner *scanner, const double point_
 
 /* Figures of the crystals of a scanner. */
 typedef struct lr_scanner_figures {
-    int num_layers;            /* most layers of a block; 1 = none has layers */
+    int num_layers;            /* largest number of layers of a block; 1 = no block has layers */
     double inner_radius_mm;    /* distance from the z axis to the nearest point of a front face */
     double axial_mm;           /* length along z of all front faces together */
     double crystal_volume_mm3; /* faces times depths */
-    /* share of the photons that meet the front of a crystal, go straight through all layers there, and are stopped;
-     * NaN if the attenuation of a crystal is not known */
+    /* share of photons that the crystals stop, for photons on paths perpendicular to a front face and through all
+     * layers behind this face; NaN if the attenuation of a crystal is not known */
     double stopped;
 } lr_scanner_figures;
 
 /* Returns the figures of a valid scanner. */
 LR_API lr_scanner_figures lr_scanner_measure(const lr_scanner *scanner);
 
-/* Profiles of a sensitivity image. Axial: profile[z], [size along z], is the mean over the voxels of slice z within one
- * and a half voxels of the scanner's axis (x = y = 0). Radial: profile[n], [count], is the mean over the voxels of the
- * slice nearest to z = 0 whose distance from the axis is n to n + 1 voxel edges (along x). NaN where no voxel is. */
+/* Profiles of a sensitivity image. The axial profile[z] is the mean over the voxels of slice z within one and a half
+ * voxels of the scanner's axis (x = y = 0); its length is the image's size along z. The radial profile[n], n < count,
+ * is the mean over the voxels of the slice nearest to z = 0 whose distance from the axis is n to n + 1 voxel edges
+ * (along x). A mean over no voxels is NaN. */
 LR_API void lr_image_axial_profile(const lr_image *image, double *profile);
 LR_API void lr_image_radial_profile(const lr_image *image, double *profile, int count);
 
 /* The image of a small source. Zero fields are defaults. */
 typedef struct lr_point_image_params {
-    lr_operator *op;       /* required: family correspondence; the model of the measurement, on any grid */
+    lr_operator *op;       /* required; the model of the measurement: an operator of the family correspondence, on any
+                              grid */
     double at_mm[3];       /* place of the source */
     double source_fwhm_mm; /* FWHM of the source, a Gaussian in three dimensions; 0 = a point */
     int iterations;        /* number of iterations; 0 = 8 */

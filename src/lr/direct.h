@@ -107,9 +107,9 @@ typedef struct lr_resolution {
     bool asymmetric;                    /* true: the kernel across the line is the sum of two Gaussians of equal area.
                                            The second one is wider and shifted towards the axis. Not allowed with
                                            measured profiles */
-    double second_width;                /* width of the second Gaussian divided by that of the first; 0 = 2, as in paper
-                                           1 */
-    double second_shift;                /* shift in standard deviations of the first Gaussian; 0 = 1 */
+    double second_width;                /* width of the second Gaussian divided by that of the first; 0 = default, 2, as
+                                           in paper 1 */
+    double second_shift;                /* shift in standard deviations of the first Gaussian; 0 = default, 1 */
     const lr_radial_profiles *measured; /* must outlive tables and operators made with this resolution */
 } lr_resolution;
 
@@ -145,7 +145,7 @@ typedef struct lr_direct_tables_params {
 typedef struct lr_direct_tables_info {
     lr_grid grid;
     lr_view view;
-    int num_identifiers; /* identifier a stands for a epsilon <= distance from the axis < (a + 1) epsilon */
+    int num_identifiers; /* identifier k: distances from the axis in [k, k + 1) times epsilon_mm */
     int num_kernels;     /* num_identifiers if kernels are symmetric, else twice as many: the second half has the
                             mirrored kernels, for voxels on the negative radial side */
     int64_t num_offsets; /* number of offsets in mSR */
@@ -154,8 +154,9 @@ typedef struct lr_direct_tables_info {
     double sigma_mm[3]; /* standard deviations of the ellipsoid mSR: tof, radial, axial */
 } lr_direct_tables_info;
 
-/* errors: NULL, logged: LR_USAGE for a resolution that is not positive, a view out of range, or a kernel longer than
- * the grid; LR_BAD_INPUT for measured profiles that give no kernel. */
+/* Makes the tables of one view. The caller frees them with lr_direct_tables_destroy. errors: NULL, logged: LR_USAGE for
+ * a resolution that is not positive, a view out of range, or a kernel longer than the grid; LR_BAD_INPUT for measured
+ * profiles that give no kernel. */
 LR_SIZED(lr_direct_tables_params, lr_direct_tables *, lr_direct_tables_create, (const lr_direct_tables_params *params),
          (params));
 LR_API void lr_direct_tables_destroy(lr_direct_tables *tables); /* NULL is allowed */
@@ -179,16 +180,16 @@ LR_API const double *lr_direct_tables_values(const lr_direct_tables *tables, int
  * lr/recon.h applies to this operator. K_v is the kernel that the identifier of voxel v in the view selects. Images and
  * histo-images are 0 outside the grid. The projections of one view are
  *
- *   forward: histo(n) = sum over offsets d of K_{n+d}(-d) image(n + d)     each n gathers from its sources
- *   back:    image(v) = sum over offsets d of K_v(d) histo(v + d)          the exact transpose
+ *   forward: histo(n) = sum over offsets d of K_{n+d}(-d) image(n + d) (each n gathers from its sources)
+ *   back: image(v) = sum over offsets d of K_v(d) histo(v + d) (the exact transpose)
  *
  * (paper 1, figures 2 and 3). Backend "cpu" computes these sums in double precision. Backends "compute" (OpenGL compute
  * shaders) and "cuda" (CUDA on the same OpenGL textures or buffers) use single precision.
  *
- * In its layout (lr_operator_info.lors) and in selections, a view replaces a pair of modules, and a voxel of its
- * histo-image replaces a LOR (lr/lors.h). Parts and subsets are therefore sets of views. The elements of a voxel are
- * its kernel values; their sum in a view is at most 1. There is no mode, no stored matrix and no rows of points. The
- * same input gives the same bits. Tables of a view are built when the view is first used, and kept.
+ * In the operator's layout (lr_operator_info.lors) and in selections, a view replaces a pair of modules, and a voxel of
+ * its histo-image replaces a LOR (lr/lors.h). Parts and subsets are therefore sets of views. The elements of a voxel
+ * are its kernel values; their sum in a view is at most 1. There is no mode, no stored matrix and no rows of points.
+ * The same input gives the same bits. Tables of a view are built when the view is first used, and kept.
  *
  * Backends compute and cuda have a place (lr_operator_place) in OpenGL buffers. Images and histo-images that are
  * vectors at this place do not pass through the host, except for parts that list single voxels. lr_recon keeps all its
@@ -225,7 +226,7 @@ typedef struct lr_direct_params {
     const char *backend;             /* "cpu", "compute", "cuda", NULL or "auto". Auto takes cuda on a graphics
                                         processor, compute if CUDA does not run on it, and cpu if there is no graphics
                                         processor; with `shared`, auto takes compute instead of cpu. "cuda,compute"
-                                        takes the first of both that runs here */
+                                        takes the first of the two that runs here */
     int threads;                     /* 0 = all processors */
     int device;                      /* index in lr_device_list; 0 = the first */
     const lr_shared_context *shared; /* compute and cuda use the device of this context and share objects with it; NULL
@@ -240,8 +241,9 @@ typedef struct lr_direct_params {
     const lr_progress *progress;  /* progress of projections; must outlive the operator */
 } lr_direct_params;
 
-/* errors: NULL, logged: as lr_direct_tables_create, for each view; LR_NO_DEVICE. If auto or a list would have taken
- * another backend first, lr_operator_info.passed_over gives the reason why that backend is not used. */
+/* Creates an operator, which the caller frees with lr_operator_destroy. If the first backend of the list (or of auto)
+ * cannot be used and a later one is taken, lr_operator_info.passed_over gives the reason. errors: NULL, logged: as
+ * lr_direct_tables_create, for each view; LR_NO_DEVICE. */
 LR_SIZED(lr_direct_params, lr_operator *, lr_direct_create, (const lr_direct_params *params), (params));
 
 /* Facts about operators of the family, in addition to lr_operator_info. */
@@ -273,7 +275,7 @@ LR_API lr_status lr_direct_device_attributes(const lr_operator *op, lr_direct_at
 
 /* --- histo-images --- */
 
-/* Events of some views, each on the same grid. */
+/* Histo-images of some views, all on the same grid. */
 typedef struct lr_histo_images {
     lr_grid grid;
     int num_views;
@@ -291,8 +293,8 @@ LR_API lr_status lr_histo_images_write(const char *path, const lr_histo_images *
 LR_API lr_histo_images *lr_histo_images_read(const char *path, const lr_log *log);
 
 /* Receives the views of a file in order, one at a time. histo: grid and views of the file; its `values` is NULL.
- * values: [num_voxels]. Both exist only during the call. A status other than LR_OK ends the reading with that
- * status. */
+ * values: [num_voxels]. `histo` and `values` exist only during the call. A status other than LR_OK ends the reading
+ * with that status. */
 typedef struct lr_histo_sink {
     lr_status (*take)(void *user, const lr_histo_images *histo, int view, const float *values);
     void *user;
@@ -345,7 +347,8 @@ typedef struct lr_deposit_counts {
  * may move an event across a border between voxels. */
 typedef struct lr_deposit lr_deposit;
 
-/* errors: NULL, logged: LR_BAD_INPUT for events without time of flight; LR_NO_DEVICE; as lr_view_set_complete. */
+/* Creates a deposition, which the caller frees with lr_deposit_destroy. errors: NULL, logged: LR_BAD_INPUT for events
+   without time of flight; LR_NO_DEVICE; as lr_view_set_complete. */
 LR_SIZED(lr_deposit_params, lr_deposit *, lr_deposit_create, (const lr_deposit_params *params), (params));
 LR_API lr_event_sink lr_deposit_sink(lr_deposit *deposit); /* sink for lr_events_read */
 
@@ -378,13 +381,15 @@ typedef struct lr_direct_factors_params {
 
 /* Factors for the histo-images that lr_deposit makes from a scanner's events. These factors are for an operator of this
  * family (lr_direct_params.factors), whose projections do not contain the scanner. A voxel's factor in a view is an
- * integral over the directions of those lines through the voxel's centre that the scanner measures, divided by the mean
- * solid angle of a view. Lines are weighted by the efficiencies of both crystals and by survival. If all lines are
- * measured, the mean factor over the views is 1. A line belongs to the view of the LOR of its two crystals, as an event
- * does. A factor in a view can therefore exceed 1. The point of a line nearest to the axis divides the line into two
- * halves. Each half ends where it first hits a crystal or a gap (as in lr_events_from_activity). All points of a line
- * count as points between its two crystals. Voxels farther from the axis than any crystal have the factor 0.
- * docs/method/direct.md, "Factors of a scanner".
+ * integral over the directions of lines, divided by the mean solid angle of a view. The lines are those through the
+ * voxel's centre that the scanner measures. Lines are weighted by the efficiencies of both crystals and by survival. If
+ * all lines are measured, the mean factor over the views is 1.
+ * A line is counted in the view of the LOR of its two crystals, as an event is, even if its own direction is in a
+ * neighbouring view. A view can therefore get more lines than its solid angle has, and its factor can exceed 1. The
+ * point of a line nearest to the axis divides the line into two halves. Each half ends where it first hits a crystal or
+ * a gap (as in lr_events_from_activity). A line counts in the same way for all voxels on it, also for a voxel that is
+ * not between its two crystals. Voxels farther from the axis than any crystal have the factor 0. docs/method/direct.md,
+ * "Factors of a scanner".
  * errors: NULL, logged: LR_USAGE as lr_view_set_complete and for negative numbers; LR_BAD_INPUT for efficiencies or a
  * map that are negative or not finite; LR_CANCELLED; LR_FAILED. */
 LR_SIZED(lr_direct_factors_params, lr_histo_images *, lr_direct_factors_create,
@@ -400,7 +405,7 @@ typedef enum lr_direct_work {
     LR_DIRECT_WORK_READING      /* copying the image from the device to the host; does not depend on views */
 } lr_direct_work;
 
-/* Result of a measurement. */
+/* Result of lr_direct_time. */
 typedef struct lr_direct_timing {
     double wall_s;       /* time until the device has finished */
     double device_s;     /* time by the device's clock; 0 = not measured */

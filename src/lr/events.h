@@ -64,8 +64,8 @@ typedef enum lr_events_format {
     LR_EVENTS_TSV      /* tab-separated text; written only */
 } lr_events_format;
 
-/* Finds the format of a list-mode file from its first bytes and its name. If a file cannot be opened, the readers
- * report this, not this function. */
+/* Finds the format of a list-mode file from its first bytes and its name. A file that cannot be opened is no error
+ * here; the readers report it. */
 LR_API lr_events_format lr_events_recognise(const char *path);
 
 /* Returns "SAFIR", "Siemens", "PETSIRD", "CASToR", "GE", "text", or "unknown". */
@@ -87,7 +87,7 @@ typedef struct lr_event_counts {
 /* Time-of-flight bins and resolution for crystals of two kinds. */
 typedef struct lr_tof_bins {
     float *edges_mm;      /* owned [num_bins + 1] ascending edges of tof_mm; NULL = none */
-    int num_bins;         /* at most 1 = no time of flight */
+    int num_bins;         /* 0 or 1 = no time of flight */
     double resolution_ps; /* FWHM; 0 = not known */
 } lr_tof_bins;
 
@@ -101,7 +101,7 @@ enum { LR_EVENTS_NO_KIND = 255 };
 
 /* Kinds of crystals with different time of flight or energies; in PETSIRD, the types of modules. */
 typedef struct lr_event_kinds {
-    int count; /* 0 = all crystals are of one kind, and the rest is NULL */
+    int count; /* 0 = all crystals are of one kind, and the pointers are NULL */
     int num_crystals;
     unsigned char *kind_of; /* owned [num_crystals] kind of each crystal, indexed by the crystal numbers of the events;
                                LR_EVENTS_NO_KIND = no event has this crystal */
@@ -125,7 +125,7 @@ typedef struct lr_events_info {
     /* kinds of crystals, if they differ in the fields above. A field above is then set only if it is equal for all
      * kinds; has_tof is true if any pair of kinds has time of flight */
     lr_event_kinds kinds;
-    double duration_s;      /* from the file, or else from its first to its last time */
+    double duration_s;      /* the file's duration, or else the last minus the first time of its events */
     lr_event_counts counts; /* filled in by reading the events */
     double weight;          /* sum of the weights of all prompts and delayeds */
 } lr_events_info;
@@ -133,7 +133,7 @@ typedef struct lr_events_info {
 /* Frees the arrays of an info. A struct of zeros is allowed. */
 LR_API void lr_events_info_finish(lr_events_info *info);
 
-/* Width of the bins of all events, mm; 0 = the events are not binned, or widths differ (kinds). */
+/* Width of the bins of all events, mm; 0 = the events are not binned, or different kinds have different widths. */
 static inline double lr_events_info_tof_bin_mm(const lr_events_info *info)
 {
     return info->tof_edges_mm != NULL ? lr_tof_bin_mm(info->tof_edges_mm, info->num_tof_bins) : info->tof_bin_mm;
@@ -335,22 +335,25 @@ typedef struct lr_events_writer_params {
     const lr_log *log;
 } lr_events_writer_params;
 
-/* If crystals are of several kinds, PETSIRD stores bins, resolution and energies of each pair of kinds; info must then
- * number crystals as the scanner does.
+/* Creates a writer, which lr_events_writer_finish or lr_events_writer_abandon frees. If crystals are of several kinds,
+ * PETSIRD stores bins, resolution and energies of each pair of kinds; info must then number crystals as the scanner
+ * does.
  * errors: NULL; LR_USAGE for another format or schema, and for several resolutions in CASToR, which stores one;
  * LR_BAD_INPUT for a module with crystals of two kinds; LR_FAILED if the file cannot be written. */
 LR_SIZED(lr_events_writer_params, lr_events_writer *, lr_events_writer_create, (const lr_events_writer_params *params),
          (params));
 
-/* The sink to pass to lr_events_read. Events must be ordered by time. PETSIRD: in each time block prompts are written
- * before delayeds. A weight must be a whole number n; the event is written n times. A time of flight is written as the
- * number of its bin. The bins are those of info, or else bins with a width of a fifth of the resolution that cover the
- * longest line. From v0.10.0 on, if a has the lower number in the file, a and b are exchanged and tof_mm changes its
- * sign. CASToR: delayeds are left out, with a warning. Text: one line per event with its crystals, tof_mm and the
- * annihilation point. The point is computed from tof_mm on the line between the two crystals' hit centres
- * (lr_scanner_hit_centre); it is NaN without time of flight.
- * errors of take: LR_USAGE for weights that are not whole, and if a and b must be exchanged but the bins are not
- * symmetric. */
+/* The sink to pass to lr_events_read. Events must be ordered by time.
+ * PETSIRD and CASToR: a weight must be a whole number n; the event is written n times.
+ * PETSIRD: in each time block prompts are written before delayeds. A time of flight is written as the number of its
+ * bin. The bins are those of info, or else bins with a width of a fifth of the resolution that cover the longest line.
+ * From schema v0.10.0 on, if a has the lower number in the file, a and b are exchanged and tof_mm changes its sign.
+ * CASToR: delayeds are left out, with a warning.
+ * Text: one line per event with its time, kind, weight, crystals, tof_mm and annihilation point. The point is computed
+ * from tof_mm on the line between the two crystals' hit centres (lr_scanner_hit_centre); it is NaN without time of
+ * flight.
+ * errors of take: LR_USAGE for weights that are not whole (PETSIRD, CASToR), and if a and b must be exchanged but the
+ * bins are not symmetric (PETSIRD). */
 LR_API lr_event_sink lr_events_writer_sink(lr_events_writer *writer);
 
 /* Completes the file and renames it to its path. Frees the writer, even after an error. */
@@ -359,13 +362,13 @@ LR_API lr_status lr_events_writer_finish(lr_events_writer *writer);
 /* Removes the unfinished file and frees the writer. NULL is allowed. */
 LR_API void lr_events_writer_abandon(lr_events_writer *writer);
 
-/* Counts and corrections of a CASToR histogram. */
+/* Counts for a CASToR histogram. */
 typedef struct lr_castor_histogram {
     const lr_lor_data *data; /* counts per LOR, dense or sparse */
     double duration_s;       /* for the header; 0 = 1 ms */
 } lr_castor_histogram;
 
-/* CASToR histogram (.Cdh, with the data in .Cdf beside it); LORs without counts are left out. */
+/* Writes a CASToR histogram (.Cdh, with the data in .Cdf beside it). LORs without counts are left out. */
 LR_API lr_status lr_castor_histogram_write(const char *path, const lr_lors *lors, const lr_castor_histogram *histogram,
                                            const lr_log *log);
 

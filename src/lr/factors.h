@@ -29,7 +29,7 @@ typedef struct lr_crystal_product {
 LR_API lr_lor_source lr_crystal_product_source(lr_crystal_product *product);
 
 /* Sum of the products over all LORs in coincidence. No array over LORs is needed. Single LORs are visited only if
- * tilted modules are combined with a field-of-view rule. threads 0 = all processors. errors: NaN if memory runs out,
+ * tilted modules are combined with a field-of-view rule. threads: 0 = all processors. errors: NaN if memory runs out,
  * logged. */
 LR_API double lr_crystal_product_sum(const lr_crystal_product *product, int threads);
 
@@ -77,7 +77,8 @@ typedef struct lr_attenuation_params {
     const lr_log *log;
 } lr_attenuation_params;
 
-/* errors: NULL, logged: LR_BAD_INPUT for a mu-map with a bad grid or value. */
+/* Creates an lr_attenuation, which the caller frees with lr_attenuation_destroy. errors: NULL, logged: LR_BAD_INPUT for
+   a mu-map with a bad grid or value. */
 LR_SIZED(lr_attenuation_params, lr_attenuation *, lr_attenuation_create, (const lr_attenuation_params *params),
          (params));
 LR_API void lr_attenuation_destroy(lr_attenuation *attenuation); /* NULL is allowed */
@@ -96,11 +97,12 @@ typedef struct lr_source_product {
 LR_API lr_lor_source lr_source_product_source(lr_source_product *product);
 
 /* Expected randoms from delayed coincidences by fan sums. D_c is the number of delayeds with an end in crystal c. If
- * counts are low, D is averaged over groups of crystals. A group has the crystals with the same p in all modules of a
- * ring, or those in all crystal rings, or all crystals. The smallest groups that have at least 50 ends on average are
- * used. The expected randoms of a LOR in coincidence are r_ij = scale * v_i * v_j. The values v are found such that the
- * fan sums of r are D; v is proportional to D if the fans of all crystals have equal sums (docs/method/common.md,
- * "Expected randoms"). scale makes the sum of r equal to the number of delayeds. */
+ * counts are low, D is averaged over groups of crystals. A group has the crystals of one crystal ring with the same
+ * transaxial place in their block column; or all crystals with this place, in all crystal rings; or all crystals. The
+ * smallest groups that have at least 50 ends on average are used. The expected randoms of a LOR in coincidence are r_ij
+ * = scale * v_i * v_j. The values v are found such that the fan sums of r are D; v is proportional to D if the fans of
+ * all crystals have equal sums (docs/method/common.md, "Expected randoms"). scale makes the sum of r equal to the
+ * number of delayeds. */
 typedef struct lr_randoms {
     float *values; /* owned, [num_crystals]: v, relative singles rates with mean 1 */
     lr_crystal_product product;
@@ -114,7 +116,8 @@ typedef struct lr_randoms {
 LR_API lr_randoms *lr_randoms_estimate(const lr_lors *lors, const lr_lor_data *delayeds, const lr_log *log);
 
 /* Estimates randoms like lr_randoms_estimate, but from given D_c. Event lists then need no array over all LORs. ends:
- * [num_crystals], D_c from the delayeds in coincidence. errors: also for ends that are negative or not finite. */
+ * [num_crystals], D_c from the delayeds in coincidence. errors: as lr_randoms_estimate; also for ends that are negative
+ * or not finite. */
 LR_API lr_randoms *lr_randoms_of_ends(const lr_lors *lors, const double *ends, const lr_log *log);
 LR_API void lr_randoms_destroy(lr_randoms *randoms); /* NULL is allowed */
 

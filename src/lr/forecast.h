@@ -19,8 +19,8 @@ typedef struct lr_forecast {
     double matrix_bytes;  /* the part of memory_bytes that is a stored matrix; 0 = none is stored */
 } lr_forecast;
 
-/* The rows to compute. With by_lor they are the LORs of choice.part, as in lr_operator_lor_rows. Otherwise they are the
- * rows of `choice`, as in lr_operator_rows_part. */
+/* The rows to compute: the LORs of choice.part if by_lor is true (lr_operator_lor_rows), otherwise the rows of `choice`
+ * (lr_operator_rows_part). */
 typedef struct lr_rows_work {
     lr_row_choice choice;
     bool by_lor;

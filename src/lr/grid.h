@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 /* A box of equal voxels along the scanner's axes; millimetres, the scanner's frame.
- * Voxel (ix, iy, iz) has row ix + nx * (iy + ny * iz). */
+ * Voxel (ix, iy, iz) has the index ix + nx * (iy + ny * iz), which is also its row of the matrix. */
 typedef struct lr_grid {
     int size[3]; /* nx, ny, nz */
     double voxel_mm[3];

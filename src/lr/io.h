@@ -121,7 +121,8 @@ LR_API lr_status lr_image_write(const char *path, const lr_image *image, const l
 typedef struct lr_image_frames {
     const lr_image *const *images; /* [count] */
     int count;
-    double step_s; /* seconds from the beginning of a frame to the beginning of the next; 0 = not known, or different */
+    double step_s; /* seconds from the beginning of a frame to the beginning of the next; 0 = not known, or not always
+                      the same */
 } lr_image_frames;
 
 /* Writes frames as the volumes of one NIfTI file (.nii, .nii.gz), which lr_image_read_frame reads. errors: as
@@ -130,7 +131,7 @@ LR_API lr_status lr_image_write_frames(const char *path, const lr_image_frames *
 
 /* --- text --- */
 
-/* Writes a text as a file. */
+/* Writes a text to a file. */
 LR_API lr_status lr_text_write(const char *path, const char *text, const lr_log *log);
 
 /* --- LOR data: HDF5, or STIR's projection data if the name ends in .hs --- */
@@ -222,26 +223,26 @@ typedef struct lr_matrix_writer_params {
     int64_t begin, end;
     const double (*points_mm)[3]; /* rows are these points, used if grid is NULL */
     int64_t num_points;
-    const char *description; /* mode, rays, samples: stored as an attribute */
+    const char *description; /* mode, rays and samples in words; stored as an attribute */
     const int64_t *voxels;   /* rows are these voxels of the grid, ascending, instead of begin .. end - 1 */
     int64_t num_voxels;
     bool by_lor;                  /* rows are the LORs of `part`, columns all voxels of the grid */
     const lr_selection *part;     /* only elements of these LORs are written; NULL = all. Recorded */
-    double threshold;             /* elements smaller than this times the largest element of their row are dropped; 0 =
+    double threshold;             /* elements below this share of the largest element of their row are dropped; 0 =
                                      none */
     int compress;                 /* hdf5: level of deflate, 1 .. 9; 0 = none, which is fast to write */
     bool resumes;                 /* continue the file that an earlier run with the same params left; hdf5, npz and
                                      mtx */
     const lr_operator_info *info; /* recorded in the file; NULL = not recorded */
-    /* rough number of elements; 0 = not known. From 2^31 on, elements are collected in the final form of hdf5, which
-     * saves a copy at the end */
+    /* rough number of elements; 0 = not known. For 2^31 elements or more, the writer collects elements in the final
+     * form of hdf5, so that they need not be copied at the end */
     double expected_elements;
     const char *factors; /* description of the factors that multiply the rows; NULL = none */
     const lr_matrix_input
         *inputs; /* [num_inputs] inputs. A writer that resumes compares their digests with those in the file. Read by
                     the constructor only */
     int num_inputs;
-    const lr_matrix_part *share; /* hdf5 and npz; NULL = these are all rows */
+    const lr_matrix_part *share; /* the part that this file has, for hdf5 and npz only; NULL = the whole matrix */
     const lr_log *log;
 } lr_matrix_writer_params;
 
@@ -253,7 +254,8 @@ typedef struct lr_matrix_size {
     double disk_bytes;
 } lr_matrix_size;
 
-/* params: path, description and log may be NULL. */
+/* Estimates the size of the file that a writer with these params would write. params: path, description and log may be
+   NULL. */
 LR_SIZED(lr_matrix_writer_params, lr_matrix_size, lr_matrix_expect_size,
          (const lr_matrix_writer_params *params, double rows, double elements), (params, rows, elements));
 
@@ -266,7 +268,9 @@ typedef struct lr_matrix_written {
     double dropped_sum;
 } lr_matrix_written;
 
-/* Opens the file; errors: NULL for a path or rows that make no sense, or a disk that is full. */
+/* Opens the file. errors: NULL, logged: LR_USAGE for params that are out of range or do not fit the format, or if there
+   is no file that `resumes` can continue; LR_NO_DEVICE without the plugin for HDF5; LR_FAILED if the file cannot be
+   written. */
 LR_SIZED(lr_matrix_writer_params, lr_matrix_writer *, lr_matrix_writer_create, (const lr_matrix_writer_params *params),
          (params));
 
@@ -315,8 +319,8 @@ typedef struct lr_matrix_file_info {
     const char *share; /* name of the part and of its matrix, known for npz, too; "" = the file is a whole matrix */
 } lr_matrix_file_info;
 
-/* errors: NULL, logged: LR_BAD_INPUT for a file that is missing, damaged or no matrix, and for arrays of
- * inconsistent sizes. */
+/* Opens a matrix file. The caller closes it with lr_matrix_file_close. errors: NULL, logged: LR_BAD_INPUT for a file
+ * that is missing, damaged or no matrix, and for arrays of inconsistent sizes. */
 LR_API lr_matrix_file *lr_matrix_file_open(const char *path, const lr_log *log);
 LR_API const lr_matrix_file_info *lr_matrix_file_get_info(const lr_matrix_file *file);
 LR_API void lr_matrix_file_close(lr_matrix_file *file); /* NULL is allowed */
@@ -381,13 +385,13 @@ typedef struct lr_checkpoint {
     char key[LR_CHECKPOINT_KEY];
     lr_grid grid;
     int num_images;        /* 1 = an image; 2 = an image and its ML-EM image; or one guess per rank */
-    int64_t num_values;    /* count of each: voxels, or coefficients of blobs */
+    int64_t num_values;    /* numbers in each image: voxels, or coefficients of blobs */
     float *images;         /* [num_images][num_values] finite, >= 0; owned if lr_checkpoint_read has made them */
     int iterations;        /* number of iterations that made the images */
     int ranks;             /* number of ranks that made the images */
     int frame;             /* list-mode frame, from 1; 0 = there are none */
     int guess_iterations;  /* iterations since lr_compose last combined the guesses */
-    int local_iterations;  /* distributed ML-EM: most iterations before the next exchange */
+    int local_iterations;  /* distributed ML-EM: largest number of iterations before the next exchange */
     double log_likelihood; /* distributed ML-EM: lowest log-likelihood that the image may have */
 } lr_checkpoint;
 

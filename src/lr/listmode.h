@@ -67,8 +67,8 @@ LR_API lr_status lr_blobs_evaluate(const lr_blobs *blobs, const float *coefficie
  * kernel.
  *
  * The exact kernel has no slices. A(e, v) is a probability: the element of the event's LOR in exact mode of the family
- * correspondence. With time of flight it is multiplied by the mean of the Gaussian over the voxel's extent along the
- * line. */
+ * correspondence. With time of flight, A(e, v) is multiplied by the mean of the Gaussian over the voxel's extent along
+ * the line. */
 typedef enum lr_listmode_kernel {
     /* the paper's tube of response: voxels with centres in a cylinder around the line; their share depends on their
      * distance to the line */
@@ -87,8 +87,8 @@ typedef struct lr_listmode_tube {
      * above 1,000 times the smallest voxel edge. Without as_paper also LR_USAGE below the diagonal of a voxel's largest
      * face, because such a tube can miss all voxel centres of a slice */
     double width_mm;
-    double fwhm_mm;      /* FWHM of the Gaussian of the distance to the line; 0 = half of the largest crystal pitch; if
-                            the largest voxel edge is larger, or if lines have no crystals, this edge */
+    double fwhm_mm;      /* FWHM of the Gaussian of the distance to the line; 0 = the larger of half of the largest
+                            crystal pitch and the largest voxel edge; if lines have no crystals, this edge */
     const double *table; /* [table_count] in place of the Gaussian: values at distances from 0 to
                             width_mm / 2, equally spaced, linear in between; >= 0, not all 0; copied.
                             Only their ratios matter, unless as_paper is set. NULL = Gaussian */
@@ -109,7 +109,8 @@ typedef enum lr_listmode_variant {
     LR_LISTMODE_COALESCED,   /* events as structure of arrays (II.B.1) */
     LR_LISTMODE_CACHED,      /* slices, or parts of them, in shared memory one after the other (II.B.2) */
     LR_LISTMODE_PARTITIONED, /* events by predominant direction, and footprints of one size (II.B.3) */
-    /* events with time of flight sorted by their centre; slices without events of a block are skipped (II.B.7) */
+    /* events with time of flight, sorted by the centre of their Gaussian; slices without events of a block are skipped
+       (II.B.7) */
     LR_LISTMODE_SORTED,
     LR_LISTMODE_FASTMATH /* arithmetic that is faster and less accurate (II.B.9) */
 } lr_listmode_variant;
@@ -173,12 +174,12 @@ typedef struct lr_listmode_params {
     int64_t sensitivity_lines;
     uint64_t seed;                           /* seed of the sample of LORs, if not all are used */
     lr_operator *sensitivity_of;             /* a list-mode operator with the same LORs, grid, kernel, factors, lines
-                                              * and seed. Its sensitivity is used here, and is computed first if
-                                              * necessary. It must outlive this operator; NULL = none */
-    int sensitivity_part, sensitivity_parts; /* part of the sensitivity that this operator computes, if several
-                                                operators divide it: line number `sensitivity_part`, and every
-                                                sensitivity_parts-th line after it. The sum over all parts, from 0 on,
-                                                is the sensitivity. 0, 0 = all lines */
+                                                and seed. Its sensitivity is used here, and is computed first if
+                                                necessary. That operator must outlive this one; NULL = none */
+    int sensitivity_part, sensitivity_parts; /* this operator's part of a sensitivity that several operators compute
+                                                together: line number `sensitivity_part`, and every sensitivity_parts-th
+                                                line after that. The sum over all parts, from 0 on, is the sensitivity.
+                                                0, 0 = all lines */
     const char *backend;                     /* "cuda", "compute", "native", "cpu"; NULL or "auto": the first of these
                                                 that finds its device; auto takes compute only on a graphics
                                                 processor */
@@ -193,15 +194,15 @@ typedef struct lr_listmode_params {
 } lr_listmode_params;
 
 /* An operator (lr/operator.h) between an image and the values of events. All of lr/operator.h and lr/recon.h applies to
- * this operator. In its layout (lr_operator_info.lors) and in selections, a range of events replaces a pair of modules,
- * and an event replaces a LOR. Parts and subsets are therefore sets of ranges. There is no mode, no stored matrix and
- * no rows of points.
+ * this operator. In the operator's layout (lr_operator_info.lors) and in selections, a range of events replaces a pair
+ * of modules, and an event replaces a LOR. Parts and subsets are therefore sets of ranges. There is no mode, no stored
+ * matrix and no rows of points.
  *
  * lr_operator_sensitivity does not depend on the events. The sensitivity is A^T n over all LORs in coincidence, without
  * time of flight, with n = `factors`; or an unbiased estimate of this from a sample of LORs. Voxels whose estimate is
- * too uncertain are 0. The sensitivity of a part is the whole sensitivity times the part's share of the events.
- * Measured data for lr_recon are therefore a value of 1 for each event. Images are in emissions for the exact kernel
- * only; elements of other kernels contain lengths in mm, on which the scale of the image depends.
+ * too uncertain are 0. The sensitivity of a part is the whole sensitivity times the part's share of the events. The
+ * measured data for lr_recon are a value of 1 for each event. Images are in emissions for the exact kernel only;
+ * elements of other kernels contain lengths in mm, on which the scale of the image depends.
  *
  * For lines, lr_operator_sensitivity is A^T 1 over the lines of the operator or of the part, with their time of flight
  * and event_factors. This is correct if a value is measured for every line, as in sinograms. If each line is a single

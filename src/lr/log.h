@@ -17,7 +17,7 @@
 #define LR_PRINTF(string, first)
 #endif
 
-/* The elements of a list in parentheses. */
+/* Removes the parentheses from a list: `LR_LIST (a, b)` becomes `a, b`. */
 #define LR_LIST(...) __VA_ARGS__
 
 /* Declares a function with parameters in a struct, which may get more fields at its end in a later version:
@@ -42,7 +42,7 @@ extern "C" {
  * message has already been written to the log. */
 typedef enum lr_status {
     LR_OK = 0,
-    LR_FAILED,    /* the work could not be done: disk full, out of memory, not convergent */
+    LR_FAILED,    /* the work could not be done: disk full, out of memory, no convergence */
     LR_USAGE,     /* the caller asked for something that makes no sense: rays = -1 */
     LR_BAD_INPUT, /* a file or array is wrong: truncated, NaN, overlapping modules */
     LR_NO_DEVICE, /* OpenGL or the device is missing or was lost */

@@ -25,14 +25,15 @@ extern "C" {
  * and `masks` are NULL, each pair is a view, and each LOR is a voxel of its view. All voxels count as "in coincidence".
  * Voxels have no crystal numbers.
  *
- * Immutable; may be shared between threads. The scanner must outlive it. */
+ * Immutable; may be shared between threads. The scanner must outlive the struct. */
 typedef struct lr_lors {
     const lr_scanner *scanner; /* NULL: histo-images */
     int64_t num_pairs;
     const int32_t (*pairs)[2]; /* [num_pairs] */
     const int64_t *offsets;    /* [num_pairs + 1] */
     int64_t count;
-    const int32_t *first_pair;                /* [num_modules + 1] pairs (i, j > i) are first_pair[i] .. [i+1]-1 */
+    const int32_t *first_pair;                /* [num_modules + 1] the pairs (i, j > i) are first_pair[i] ..
+                                                 first_pair[i + 1] - 1 */
     const struct lr_coincidence_masks *masks; /* internal, like the next field */
     const struct lr_angles *angles;
 } lr_lors;
@@ -101,8 +102,8 @@ LR_API bool lr_lors_in_coincidence(const lr_lors *lors, int64_t lor);
  * positions around the axis are numbered through all modules. The angle of a LOR is half of the sum of its crystals'
  * two positions, modulo the number of positions, rounded down. LORs of one angle are nearly parallel, like a view of a
  * sinogram. Angles are assigned to the parts in turn. If this gives a part fewer than 12 angles, the assignment is
- * shifted between different kinds of row pairs along the axis, so that each part has LORs of more angles.
- * docs/method/common.md, "Subsets". Histo-images: -1. */
+ * shifted by a step that depends on the axial rows of the LOR's two crystals, so that each part has LORs of more
+ * angles. docs/method/common.md, "Subsets". Histo-images: -1. */
 LR_API int lr_lors_turn(const lr_lors *lors, int64_t lor, int interleave);
 
 /* One number per LOR, dense or sparse.

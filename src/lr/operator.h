@@ -63,10 +63,11 @@ typedef struct lr_operator_params {
      * Correspondence images show this case. The sum over layers then exceeds the emitted photons */
     bool layers_alone;
     lr_store store;
-    /* expected number of projections of all LORs, forward and back; 0 = not known. Interleaved subsets count as many
-     * times as they cost (lr_osem_cost). LR_STORE_AUTO keeps a matrix that fits if it is usually quicker: for at least
-     * 8 projections on processors, for at least 2 with backend cpu, and never on a software renderer, on a graphics
-     * processor or for raster. If the number is not known, or with `deterministic`, it keeps every matrix that fits */
+    /* expected number of projections of all LORs, forward and back; 0 = not known. A projection of all interleaved
+     * subsets counts as lr_osem_cost projections. LR_STORE_AUTO keeps a matrix that fits if it is usually quicker: for
+     * at least 8 projections on processors, for at least 2 with backend cpu, and never on a software renderer, on a
+     * graphics processor or for raster. If the number is not known, or with `deterministic`, LR_STORE_AUTO keeps every
+     * matrix that fits */
     double projections;
     /* limit for each of three kinds of memory: a stored matrix on the host (0 = half of the machine's memory); buffers
      * on the device (0 = all device memory); the data that a reconstruction keeps on the device (lr/recon.h; 0 = half
@@ -133,11 +134,12 @@ LR_API lr_status lr_operator_prepare(lr_operator *op, bool of_lists);
 
 /* Default points per axis, used for `samples` = 0. With these points, a voxel's sensitivity differs from the true mean
  * over the voxel by 0.2 % rms over a grid, and by at most 2 % (docs/method/correspondence.md, "Sample points"). Along
- * an axis, the number of points is the smallest even number with a small enough spacing. The spacing must be at most
- * 0.85 times the scanner's smallest pitch (transaxial for x and y, axial for z). The spacing must also be at most the
- * larger of 1/60 of the radius and half of this pitch. The number is 1 if no voxel edge exceeds 1/120 of the radius and
- * no column of voxels lies on the axis. More points along z are used if aligned crystal rings would give slices on the
- * axis an error above 1.2 %, or 4.5 % with a single point. */
+ * an axis, the number of points is the smallest even number with a small enough spacing. Along x and y, the spacing
+ * must be at most 0.85 times the smallest transaxial pitch; along z, at most the smallest axial pitch. Along each axis,
+ * the spacing must also be at most the larger of 1/60 of the scanner's radius and half of the smallest pitch along the
+ * axis. The number is 1 if no voxel edge exceeds 1/120 of the radius and no column of voxels lies on the axis. More
+ * points along z are used if aligned crystal rings would give slices on the axis an error above 1.2 %, or 4.5 % with a
+ * single point. */
 LR_API void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid *grid, int samples[3]);
 
 /* Vectors on the host: the values of an image, and the values of LOR data (sparse data: of the listed LORs). */
@@ -188,8 +190,8 @@ LR_API lr_status lr_operator_sensitivity(lr_operator *op, const lr_selection *pa
  * return an error, and devices do no whole updates (lr_recon_params.without_fit). All widths 0 remove the blur. Source:
  * Reader et al., EM Algorithm System Modeling by Image-Space Techniques for PET Reconstruction, IEEE Trans. Nucl. Sci.
  * 50 (2003).
- * errors: LR_USAGE for widths that are negative, not finite or that extend over more than 127 voxels or are wider than
- * an image of several voxels. */
+ * errors: LR_USAGE for a width that is negative or not finite, that exceeds the image along an axis of several voxels,
+ * or whose kernel reaches 127 voxels or more from its centre; LR_USAGE for an image of blobs. */
 LR_API lr_status lr_operator_set_psf(lr_operator *op, const double fwhm_mm[3]);
 
 /* Smooths an image in place by the same Gaussian. errors: as lr_operator_set_psf; LR_FAILED. */
@@ -270,7 +272,7 @@ LR_API lr_status lr_operator_point_rows(lr_operator *op, const double (*points_m
 /* One pixel of a correspondence image: one line through the point and the primary module. */
 typedef struct lr_pixel {
     float module; /* first module that the line hits on the other side of the point, or -1 */
-    float r, s;   /* its crystal; -1 if module is -1 */
+    float r, s;   /* the crystal that the line hits; -1 if `module` is -1 */
     /* probability carried by the line; 0 in a gap, out of coincidence, or if `module` is the primary of the two
      * modules */
     float weight;
@@ -279,8 +281,9 @@ typedef struct lr_pixel {
 
 /* The correspondence image of one point with one primary module, computed by the backend. pixels: [rays * nv][rays *
  * nu], row = axial; pixel (X, Y) is sample X mod rays, Y mod rays of crystal p = X / rays, q = Y / rays. A pixel has
- * module -1 if its line is stopped on its way to the primary, or hits the other module in a gap between faces or
- * from the back. For blocks with layers, only modules of the primary's layer are used. Sampled mode only. */
+ * module -1 if its line is stopped on its way to the primary, or if it hits the module on the other side of the point
+ * in a gap between faces or from the back. For blocks with layers, only modules of the primary's layer are used.
+ * Sampled mode only. */
 LR_API lr_status lr_operator_picture(lr_operator *op, const double point_mm[3], int module, lr_pixel *pixels);
 
 /* --- comparison of rows --- */

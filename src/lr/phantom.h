@@ -15,7 +15,7 @@ extern "C" {
  *
  * "derenzo": rods of activity 1 along the whole grid, without background; six wedges of 60 degrees hold
  *            rods of 1.2, 1.6, 2.4, 3.2, 4.0 and 4.8 mm, counted from +x towards +y, on triangular
- *            lattices spaced by twice their diameter. Needs a radius of 9.6 mm.
+ *            lattices spaced by twice their diameter. Needs a radius of at least 9.6 mm.
  * "spheres": a cylinder of activity 0.25 along the whole grid; in its middle plane six spheres of
  *            activity 1 (a contrast of 4 to 1, as in NEMA NU 2) on a circle of half the radius,
  *            60 degrees apart, the smallest on +x. If the cylinder has a diameter of 228.8 mm, those of
@@ -25,8 +25,8 @@ extern "C" {
  *            activity 1, 60 degrees apart from +x; with a radius of 175 mm the spheres have a
  *            diameter of 10 mm and lie 75 mm from the axis, as in paper 1 of lr/direct.h.
  * "cylinder": activity 1 within the radius, along the whole grid.
- * "line":    activity 1 in the voxels along z through `at_mm`.
- * "point":   activity 1 in the voxel nearest to `at_mm` (the lower voxel on a tie); 0 elsewhere. at_mm NULL: the
+ * "line": activity 1 in the voxels along z through `at_mm`.
+ * "point": activity 1 in the voxel nearest to `at_mm` (the lower voxel on a tie); 0 elsewhere. at_mm NULL: the
  *            scanner's centre, or the grid's middle if the scanner's centre is outside of the grid. */
 typedef struct lr_phantom_params {
     const char *name;
@@ -64,9 +64,9 @@ typedef enum lr_random_stream {
     LR_NUM_RANDOM_STREAMS
 } lr_random_stream;
 
-/* Replaces each value, an expectation >= 0, by a Poisson count of LR_RANDOM_COUNTS. The draw of element i depends only
- * on seed and i (Philox4x32-10 of Random123, key = seed, counter = i and the stream). Any number of threads and any
- * order therefore give the same counts. errors: LR_BAD_INPUT for a negative or non-finite value. */
+/* Replaces each value, an expectation >= 0, by a Poisson count from the stream LR_RANDOM_COUNTS. The draw of element i
+ * depends only on seed and i (Philox4x32-10 of Random123, key = seed, counter = i and the stream). Any number of
+ * threads and any order therefore give the same counts. errors: LR_BAD_INPUT for a negative or non-finite value. */
 LR_API lr_status lr_poisson(float *values, int64_t count, uint64_t seed, const lr_log *log);
 
 /* The stream for a part of a longer array: values[k] is element first + k of that array. */

@@ -236,8 +236,8 @@ typedef struct lr_sinogram_params {
  * distance from the z axis is to the right, in mm, positive along the line's transaxial normal. The angle of this
  * normal is upwards, 0 to 180 degrees from x to y. Bins are about as wide as the smallest crystal; bins without a LOR
  * are pale blue. All LORs are visited.
- * errors: NULL, logged: LR_USAGE for histo-images; LR_BAD_INPUT if no LOR's middle lies in the slice; LR_FAILED; LR_CANCELLED without a
- * message. */
+ * errors: NULL, logged: LR_USAGE for histo-images; LR_BAD_INPUT if no LOR's middle lies in the slice; LR_FAILED;
+ * LR_CANCELLED without a message. */
 LR_SIZED(lr_sinogram_params, lr_picture *, lr_picture_sinogram, (const lr_sinogram_params *params), (params));
 
 /* --- examined scanners --- */

@@ -75,8 +75,8 @@ typedef enum lr_recon_algorithm {
 typedef struct lr_rdp {
     double beta;            /* strength of the prior; 0 = the prior is computed but has no effect */
     double gamma;           /* strength of edge preservation; 2 is usual */
-    double epsilon;         /* in units of the image; 0 = a hundredth of the voxel value of the uniform image that
-                               explains the counts minus the additive term */
+    double epsilon;         /* in units of the image; 0 = a hundredth of the voxel value of the default image
+                               (lr_recon_params.initial) */
     const lr_vector *kappa; /* [num_voxels], >= 0, at any place and in either precision; NULL = 1 */
 } lr_rdp;
 
@@ -102,8 +102,8 @@ typedef struct lr_recon_params {
      * value is required if the additive term has values for data_lors only. With dense data this sum is used only in
      * list mode (lr/listmode.h), because the additive terms of events do not add up to this sum */
     double additive_sum;
-    const lr_vector *initial; /* [num_voxels]; NULL = a uniform image in all voxels with positive sensitivity, which
-                                 explains the counts minus the additive term */
+    const lr_vector *initial; /* [num_voxels]; NULL = a uniform image in all voxels with positive sensitivity, scaled to
+                                 the counts minus the additive term */
     int iterations;           /* number of iterations; 0 = 3 */
     int iterations_before; /* number of iterations that made `initial`, from which numbering and relaxation continue; 0
                               = none */
@@ -230,8 +230,8 @@ typedef struct lr_compose_params {
     const lr_recon_params *guesses;
     int num_guesses;      /* 0 = one guess per rank */
     int local_iterations; /* iterations of each guess before a composition; 0 = all */
-    /* for a run that continues from lr_guesses, each rank with its own guess as local.initial: the value of
-     * lr_guesses.guess_iterations; else 0 */
+    /* value of lr_guesses.guess_iterations if the run continues from lr_guesses, and each rank has its own guess as
+     * local.initial; else 0 */
     int guess_iterations;
     lr_status (*composed)(void *user, const lr_composition *done); /* may be NULL */
     /* number of iterations between calls of `keep`; 0 = `keep` is never called. All ranks call `keep` together. If one
@@ -254,9 +254,10 @@ LR_SIZED(lr_compose_params, lr_status, lr_compose, (const lr_compose_params *par
 
 /* State from which distributed ML-EM can continue. The state is the same on all ranks. */
 typedef struct lr_distributed_state {
-    int iterations;        /* total number, including those before this call */
-    int local_iterations;  /* most iterations before the next exchange */
-    double log_likelihood; /* log-likelihood of the previous image; if `image` has a lower one, of_em replaces it */
+    int iterations;                 /* total number, including those before this call */
+    int local_iterations;           /* largest number of iterations before the next exchange */
+    double log_likelihood;          /* log-likelihood of the previous image; if that of `image` is lower, of_em replaces
+                              `image` */
     const lr_vector *image, *of_em; /* the next image, and the ML-EM image that replaces it if necessary; at any
                                        place */
 } lr_distributed_state;
@@ -301,18 +302,18 @@ typedef struct lr_mlem_params {
     const lr_progress *progress;
 } lr_mlem_params;
 
-/* lr_osem with one subset. */
+/* ML-EM, that is lr_osem with one subset. image, errors: as lr_recon. */
 LR_SIZED(lr_mlem_params, lr_status, lr_mlem, (const lr_mlem_params *params, lr_vector *image), (params, image));
 
 /* Finds the number of parts into which LORs must be divided by their angle (lr_lors_turn) so that subsets see the
- * object evenly. The number of parts is a divisor of the number of subsets. 1 = subsets can have whole module pairs, as
- * always for histo-images. The number is computed from lines through points between the modules, and logged.
- * docs/method/common.md, "Subsets". errors, logged: LR_USAGE if a subset would have no LOR; LR_FAILED if memory runs
- * out. */
+ * object evenly. The number of parts is a divisor of the number of subsets. 1 means that subsets can have whole module
+ * pairs; for histo-images the number is always 1. The number is computed from lines through points between the modules,
+ * and logged. docs/method/common.md, "Subsets". errors, logged: LR_USAGE if a subset would have no LOR; LR_FAILED if
+ * memory runs out. */
 LR_API lr_status lr_osem_interleave(const lr_lors *lors, int subsets, int *interleave, const lr_log *log);
 
-/* The time that a projection of all subsets takes, relative to a projection of all LORs: 1, or up to 4 where subsets are
- * interleaved and the crystals around are too few for every subset to have angles of its own. */
+/* The time that a projection of all subsets takes, relative to a projection of all LORs. The result is 1, or up to 4 if
+ * subsets are interleaved and the scanner has too few crystals around the axis to give every subset its own angles. */
 LR_API double lr_osem_cost(const lr_lors *lors, int interleave);
 
 /* Assigns whole module pairs to subsets: subset_of[lors->num_pairs], 0 .. subsets-1. The result is the same in every

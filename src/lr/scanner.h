@@ -37,7 +37,7 @@ typedef struct lr_module {
     double mu_per_mm;       /* attenuation of its crystals at 511 keV; 0 = the scanner's */
     int position;           /* place around the ring, 0 .. num_positions-1; 0 in explicit lists */
     int ring;               /* module ring; 0 in explicit lists */
-    int first_crystal_ring; /* crystal ring of q = 0, over all module rings and blocks of the
+    int first_crystal_ring; /* number of the crystal ring of q = 0, counted over all module rings and blocks of the
                                layer */
     int layer;              /* 0 = in front, or alone; below LR_MAX_LAYERS */
     int block;              /* number of the block, from 1, equal for all its layers; 0 = no layers */
@@ -90,7 +90,7 @@ typedef struct lr_scanner_params {
     const char *name;         /* NULL = "unnamed scanner" */
     const lr_module *modules; /* copied; normals are computed */
     int num_modules;
-    int num_positions; /* 0 = explicit list: only field_of_view_mm may be given */
+    int num_positions; /* 0 = explicit list: of the rules, only field_of_view_mm may be given */
     lr_coincidence coincidence;
     double detection_depth_mm;
     double tof_resolution_ps;
@@ -110,8 +110,8 @@ LR_API const char *lr_crystal_materials(void);
 
 /* A ring-shaped scanner. The centre of panel k is at the angle first_angle_deg + k * 360 / modules, counted from +x
  * towards +y, at radius_mm from the axis; u points towards increasing angle, v along +z. Rings are centred in z. Panel
- * index = ring * modules + k; a panel of B blocks gives B modules, index panel * B + (block_v * blocks_u + block_u),
- * and a block of L layers gives L modules instead of one, front to back. */
+ * k of a ring has the panel index ring * modules + k. A panel of B blocks gives B modules, with the indices panel * B +
+ * (block_v * blocks_u + block_u). A block of L layers gives L modules instead of one, front to back. */
 typedef struct lr_ring {
     double radius_mm; /* distance from the axis to the centres of the front faces */
     int modules;      /* panels around the ring */

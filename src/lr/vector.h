@@ -62,9 +62,9 @@ typedef struct lr_place_info {
     void *cuda_stream; /* CUDA: the cudaStream_t that the place works on; else NULL */
 } lr_place_info;
 
-/* errors: NULL, logged: LR_NO_DEVICE if there is no OpenGL 4.5, no CUDA device, or no CUDA in this build of the
- * library; LR_USAGE for a device that does not exist, a negative number, or a stream for a place that is not CUDA's;
- * LR_FAILED if memory runs out. */
+/* Opens a place. The caller is its first holder. errors: NULL, logged: LR_NO_DEVICE if there is no OpenGL 4.5, no CUDA
+ * device, or no CUDA in this build of the library; LR_USAGE for a device that does not exist, a negative number, or a
+ * stream for a place that is not CUDA's; LR_FAILED if memory runs out. */
 LR_SIZED(lr_place_params, lr_place *, lr_place_open, (const lr_place_params *params), (params));
 
 /* Adds a holder, who must later call lr_place_close. Returns the place; NULL gives NULL. */
@@ -91,8 +91,7 @@ typedef enum lr_precision { LR_FLOAT32 = 0, LR_FLOAT64 } lr_precision;
 
 struct lr_storage;
 
-/* An array of numbers, or part of one. Plain data: a copy refers to the same numbers. Callers only read its fields.
- * */
+/* An array of numbers, or part of one. Plain data: a copy refers to the same numbers. Callers only read the fields. */
 typedef struct lr_vector {
     int64_t count;
     lr_precision precision;
@@ -114,8 +113,8 @@ typedef struct lr_vector_params {
     const lr_log *log;
 } lr_vector_params;
 
-/* Allocates zeros. On failure *vector is zero. errors: LR_USAGE for a negative count; LR_FAILED
- * if memory runs out; LR_NO_DEVICE when the device is lost. */
+/* Creates a vector of zeros, which the caller frees with lr_vector_destroy. On failure *vector is zero. errors:
+ * LR_USAGE for a negative count; LR_FAILED if memory runs out; LR_NO_DEVICE when the device is lost. */
 LR_SIZED(lr_vector_params, lr_status, lr_vector_create, (const lr_vector_params *params, lr_vector *vector),
          (params, vector));
 
@@ -143,20 +142,20 @@ static inline lr_vector lr_vector_of_doubles(const double *values, int64_t count
 }
 
 /* Makes a vector at a CUDA place (params->place) from the caller's memory on the same device: [params->count] numbers
- * from `memory` on, aligned to their size. The caller owns the memory, and frees it after lr_vector_destroy and after
- * the place's stream has finished using it. The caller synchronises other streams with the place's stream: use one
- * stream for both (lr_place_params.cuda_stream), or let one stream wait for an event of the other
- * (lr_place_info.cuda_stream). The vector must be destroyed; lr_vector_destroy does not wait then. On failure *vector
- * is zero. errors: LR_USAGE for memory that is not on the place's device, or a place that is not CUDA's; LR_FAILED if
- * memory runs out; LR_NO_DEVICE when the device is lost. */
+ * from `memory` on, aligned to their size. The caller destroys the vector with lr_vector_destroy, which does not wait
+ * for the device. The caller owns the memory, and frees it after lr_vector_destroy and after the place's stream has
+ * finished using it. The caller synchronises other streams with the place's stream: use one stream for both
+ * (lr_place_params.cuda_stream), or let one stream wait for an event of the other (lr_place_info.cuda_stream). On
+ * failure *vector is zero. errors: LR_USAGE for memory that is not on the place's device, or a place that is not
+ * CUDA's; LR_FAILED if memory runs out; LR_NO_DEVICE when the device is lost. */
 LR_SIZED(lr_vector_params, lr_status, lr_vector_wrap_cuda,
          (const lr_vector_params *params, void *memory, lr_vector *vector), (params, memory, vector));
 
 /* A buffer of the context with which an OpenGL place shares objects (lr_place_params.shared). */
 typedef struct lr_vector_gl_buffer {
     unsigned buffer; /* name of the buffer, which must exist as long as the vector */
-    void *after;     /* GLsync, flushed by the caller; NULL = none. The device waits for it before it uses the vector.
-                        The library deletes it and sets the field to NULL */
+    void *after;     /* GLsync, flushed by the caller; NULL = none. The device waits for this GLsync before it uses the
+                        vector. The library deletes the GLsync and sets the field to NULL */
 } lr_vector_gl_buffer;
 
 /* Makes a vector at an OpenGL place (params->place) from the first params->count numbers of the buffer. The caller owns
@@ -168,10 +167,9 @@ typedef struct lr_vector_gl_buffer {
 LR_SIZED(lr_vector_params, lr_status, lr_vector_wrap_gl,
          (const lr_vector_params *params, lr_vector_gl_buffer *buffer, lr_vector *vector), (params, buffer, vector));
 
-/* Sets *done to a flushed GLsync that is signalled when all work queued at an OpenGL place is done. The caller
- * deletes it in the context that the place shares objects with. The call does not wait. errors: *done is NULL;
- * LR_USAGE for a place that is not OpenGL's (for CUDA, record an event on lr_place_info.cuda_stream); LR_NO_DEVICE.
- * */
+/* Sets *done to a flushed GLsync that is signalled when all work queued at an OpenGL place is done. The caller deletes
+ * the GLsync in the context with which the place shares objects. The call does not wait. errors: *done is NULL;
+ * LR_USAGE for a place that is not OpenGL's (for CUDA, record an event on lr_place_info.cuda_stream); LR_NO_DEVICE. */
 LR_API lr_status lr_place_fence(lr_place *place, void **done);
 
 /* Numbers begin .. begin + count - 1 of a vector, without a copy. The part is valid as long as the vector. A range that
@@ -216,7 +214,7 @@ LR_API lr_status lr_vector_update_em(const lr_em_update *update);
  * else x. next may be one of the other vectors. */
 typedef struct lr_ramla_update {
     const lr_vector *x, *correction, *sensitivity;
-    double lambda; /* >= 0; up to 1 / (largest sensitivity) no factor is cut off at 0 */
+    double lambda; /* >= 0; if it is at most 1 / (largest sensitivity), no factor is cut off at 0 */
     lr_vector *next;
 } lr_ramla_update;
 /* Computes the update of block RAMLA. */
@@ -235,8 +233,8 @@ LR_API lr_status lr_vector_update_bsrem(const lr_bsrem_update *update);
 
 /* --- neighbours --- */
 
-/* Functions of each number j of a three-dimensional array and its up to 26 neighbours k, with d = x_j - x_k, n = x_j
- * + x_k + gamma |d| + epsilon and v = weight kappa_j kappa_k. Terms with n = 0 are 0. */
+/* Functions of each number j of a three-dimensional array and its up to 26 neighbours k. d = x_j - x_k, n = x_j + x_k +
+ * gamma |d| + epsilon, v = weight kappa_j kappa_k. Terms with n = 0 are 0. */
 typedef enum lr_differences {
     LR_DIFFERENCES_VALUE = 0, /* y_j = 1/2 sum_k v d^2 / n; R = sum_j y_j */
     LR_DIFFERENCES_GRADIENT,  /* y_j = y_j + scale sum_k v d (gamma |d| + x_j + 3 x_k + 2 epsilon)
@@ -260,7 +258,7 @@ typedef struct lr_relative_differences {
 } lr_relative_differences;
 
 /* Computes in double and rounds once. errors: also LR_USAGE if the product of sizes differs from the vectors' count,
- * and at OpenGL places if three layers do not fit one storage block. */
+ * and, at OpenGL places, if three xy planes do not fit one storage block. */
 LR_API lr_status lr_vector_relative_differences(const lr_relative_differences *differences);
 
 enum { LR_CONVOLUTION_REACH = 128 };
@@ -276,7 +274,8 @@ typedef struct lr_convolution {
     lr_vector *y; /* must not be x */
 } lr_convolution;
 
-/* Computes in double and rounds once. errors: as for lr_vector_relative_differences. */
+/* Computes in double and rounds once. errors: as for lr_vector_relative_differences. The planes that must fit one
+   storage block are 2 reach + 1 for a convolution along z, and one otherwise. */
 LR_API lr_status lr_vector_convolve(const lr_convolution *convolution);
 
 /* Sums in double. The order of summation depends only on the count and the kind of place, so every run and any
@@ -331,12 +330,12 @@ typedef struct lr_vector_texture {
     unsigned texture; /* texture of the shared context: GL_TEXTURE_3D, GL_R32F, one level of immutable storage of the
                          size below */
     int size[3];
-    void *after; /* GLsync that the device waits for before it writes; the library then deletes it; NULL = none */
+    void *after; /* GLsync that the device waits for before writing; the library then deletes the GLsync; NULL = none */
     void *done;  /* out: GLsync that is signalled when the texture has been written; the caller deletes it */
 } lr_vector_texture;
 
-/* Copies without waiting. errors: LR_USAGE for a vector that is not float32 at an OpenGL place, or whose count
- * differs from the texture's size; LR_NO_DEVICE. */
+/* Copies an image into a texture, without waiting. errors: LR_USAGE for a vector that is not float32 at an OpenGL
+ * place, or whose count differs from the texture's size; LR_NO_DEVICE. */
 LR_API lr_status lr_vector_show(const lr_vector *image, lr_vector_texture *texture);
 
 #ifdef __cplusplus

@@ -153,7 +153,7 @@ struct search {
     const struct lr_choices *choices;
     struct wish wish;
     bool is_refused;     /* true if some backend has the required properties but cannot run on this machine */
-    bool is_gpu_refused; /* true if a backend that is_refused counts has found a graphics processor */
+    bool is_gpu_refused; /* true if one of these backends has found a graphics processor */
     char why[1200];      /* reason why the last tried backend was not taken */
     /* A backend on a software renderer, used if no other backend can be taken. */
     struct lr_backend emulated;
@@ -272,7 +272,7 @@ lr_status lr_choose_backend(struct lr_operator *op, const char *name, const stru
         op->log_filter.reason[0] = '\0';
         op->log_filter.holds_errors = rest != NULL || choices->stops_at_errors;
         status = create_named(op, one, choices);
-        /* Only callers that will draw pictures name several backends. The backend must be able to draw. */
+        /* If a list names further backends, this one must be able to build the programs of its pictures. */
         if (status == LR_OK && rest != NULL && op->backend.fns->prepare_picture != NULL) {
             status = op->backend.fns->prepare_picture(op->backend.self);
             if (status != LR_OK) drop(&op->backend);

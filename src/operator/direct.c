@@ -26,8 +26,8 @@ static lr_status check(const lr_direct_params *params)
     if (params->threads < 0 || params->device < 0 || params->max_memory_bytes < 0)
         return lr_error(params->log, LR_USAGE, "threads, device and memory must not be negative");
     for (int k = 0; k < params->num_views; k++) {
-        /* A backend builds the tables of views later. All views are checked now, and tables of measured profiles are
-         * built now, because all values of such a profile may be zero. */
+        /* A backend builds the tables of views later. All views are checked now. Tables of measured profiles are built
+         * now, because only this shows if a kernel is zero on every voxel. */
         const lr_direct_tables_params tables_params = {
             .grid = params->grid, .view = params->views[k], .kernel = params->kernel, .log = params->log};
         struct lr_direct_shape shape;
@@ -102,7 +102,7 @@ lr_operator *lr_direct_create_sized(size_t given_bytes, const lr_direct_params *
                                             .log = backend_params.log,
                                             .progress = backend_params.progress};
 
-    /* Images of a shared context stay in OpenGL. */
+    /* Images of a shared context stay in OpenGL, so only backends that can work there are tried. */
     const bool is_auto = params->backend == NULL || strcmp(params->backend, "auto") == 0;
     const char *name = params->backend;
     if (is_auto && params->shared != NULL) name = lr_gl_is_hardware(0, params->log) ? "cuda,compute" : "compute";

@@ -21,7 +21,7 @@
 /* --- factors per LOR --- */
 
 /* Stored factors of earlier selections, at the place of the projections. A reconstruction needs the same factors in
- * every iteration, and they take long to compute: attenuation is an integral along each LOR. */
+ * every iteration. Computing them takes long, because attenuation is an integral along each LOR. */
 
 struct lr_stored_factors;
 
@@ -157,7 +157,7 @@ struct lr_choices {
     const void *user;
 };
 
-/* The backends of all families. */
+/* Returns the list of all backends, for a choice among those of one family. */
 struct lr_choices lr_all_choices(enum lr_family family);
 
 /* Returns true if the OpenGL device exists and is a graphics processor. If not, the log says why hardware that EGL
@@ -181,7 +181,7 @@ bool lr_gl_is_hardware(int device, const lr_log *log);
  * errors: LR_USAGE for an unknown name, or for properties that no backend has; LR_NO_DEVICE; errors of the backend. */
 lr_status lr_choose_backend(struct lr_operator *op, const char *name, const struct lr_choices *choices);
 
-/* --- applying factors: with them the matrix is diag(n) A --- */
+/* --- applying factors n: with factors, the matrix is diag(n) A --- */
 
 static inline bool lr_has_factors(const struct lr_operator *op)
 {
@@ -222,9 +222,9 @@ lr_status lr_project_check_room(const struct lr_operator *op);
  * that its unit must be wrong.
  *
  * A voxel is beyond the detectors if a plane separates all its sample points from all modules (their rectangles on the
- * detection plane). No line between two modules then passes a sample point, so that A = 0. Planes are tried that are
- * perpendicular to the three axes, or to the axes and normals of a module. For a ring of panels, these planes find all
- * voxels outside the ring's polygon or length, except some in the wedges between neighbouring panels.
+ * detection plane). No line between two modules then passes a sample point, so that A = 0. The planes that are tried
+ * are perpendicular to the three axes, or to the axes and normals of a module. For a ring of panels, these planes find
+ * all voxels outside the ring's polygon or length, except some in the wedges between neighbouring panels.
  *
  * samples: points per voxel along each axis. The work grows with ny nz times the number of different directions, not
  * with the number of voxels.
@@ -234,7 +234,7 @@ lr_status lr_coverage_check(const lr_grid *grid, const int samples[3], const lr_
 
 /* Warns about a sample point that is too near a module's detection plane for the single precision of a device, and
  * gives its position. Only points in front of or behind the module's rectangle count. Within 0.3 mm of the plane,
- * elements of the backend compute are wrong by up to 1e-3. Within a few micrometres, most elements are lost. */
+ * elements that backend `compute` finds are wrong by up to 1e-3. Within a few micrometres, most elements are lost. */
 void lr_coverage_warn_near(const lr_grid *grid, const int samples[3], const lr_scanner *scanner, const lr_log *log);
 void lr_coverage_warn_near_points(const double (*points_mm)[3], int64_t num_points, const lr_scanner *scanner,
                                   const lr_log *log);

@@ -27,7 +27,7 @@
 enum { ENTRIES = 2001 };
 
 struct blobs_backend {
-    struct lr_backend_fns fns; /* functions of this file, with properties of the inner backends */
+    struct lr_backend_fns fns; /* functions of this file; other members as those of the inner backends */
     struct lr_backend inner[2];
     int64_t each; /* number of coefficients of one grid */
     const lr_log *log;
@@ -145,8 +145,9 @@ lr_status lr_listmode_open(const struct lr_listmode_family *family, const struct
     of_grid.progress = params->progress != NULL ? &self->halves : NULL;
     for (int g = 0; g < 2; g++) {
         of_grid.model = g == 0 ? &family->model : &family->second;
-        /* A backend can share compiled programs with an earlier backend. This is the backend of the same grid in an
-         * earlier operator or, for the second grid, the backend of the first grid, which has the same kernel. */
+        /* A backend can share the compiled programs of an earlier backend. If there is an earlier operator, this is its
+         * backend of the same grid. Otherwise, the backend of the second grid shares the programs of the first grid's
+         * backend, which has the same kernel. */
         of_grid.stands_for = params->stands_for != NULL
                                  ? &((const struct blobs_backend *)params->stands_for->self)->inner[g]
                              : g > 0 ? &self->inner[0]
@@ -469,8 +470,8 @@ static lr_status take_factors(struct lr_listmode_family *family, const lr_listmo
     }
     if (params->blobs == NULL || !(family->events.reach_mm > 0)) return LR_OK;
 
-    /* The paper's tubes are Gaussians with peak 1. Blobs need Gaussians with integral 1, which is the factor of each
-     * event. */
+    /* The paper's tubes use Gaussians with peak 1. Blobs need Gaussians with integral 1, so each event's factor
+     * includes the density at the peak. */
     const bool has_factors = family->event_factors != NULL;
     if (!has_factors) {
         family->event_factors =

@@ -66,8 +66,8 @@ struct line_sum {
     bool by_device;               /* true if the device draws the lines; false once it has had too little memory */
 };
 
-/* The number of LORs of a batch. Each batch opens a backend, which on a graphics processor takes as long as projecting
- * a million LORs. On processors, batches are smaller, so that the user can stop sooner. */
+/* The number of LORs of a batch. Each batch opens a backend. On a graphics processor, opening a backend takes as long
+ * as projecting a million LORs. On processors, batches are smaller, so that the user can stop sooner. */
 enum { LINES_AT_ONCE = 1 << 19, LINES_ON_DEVICE = 1 << 22 };
 
 /* The numbers of lines and of voxels that a thread takes at a time. */
@@ -150,7 +150,7 @@ static lr_status open_lines(struct line_batch *batch, const lr_log *log)
     return batch->status;
 }
 
-/* Makes the lines of a batch. This may run in a second thread, so there is no log. */
+/* Makes the lines of a batch. A second thread may make this call, so there is no log. */
 static void prepare(void *user)
 {
     struct line_batch *batch = user;
@@ -258,8 +258,8 @@ static bool next_batch(struct line_batch *batch, const struct line_batch *before
     return batch->group < groups && batch->first < lines;
 }
 
-/* Projects all lines back. sum->total becomes the sum over all groups, and sum->squares the sum of the squared sums of
- * the groups. errors: LR_CANCELLED; errors of backends. */
+/* Projects all lines back. sum->total becomes the sum over all groups, and sum->squares becomes the sum, over all
+ * groups, of the square of a group's sum. errors: LR_CANCELLED; errors of backends. */
 static lr_status line_sum_run(struct line_sum *sum)
 {
     struct line_batch *batch = &sum->batches[0], *next = &sum->batches[1];
@@ -372,16 +372,16 @@ enum { GUIDE_LINES = 1 << 20, GUIDE_GROUPS = 8 };
 
 /* TILE: edge of the squares in a slice over which the scatter of groups is averaged. AROUND: each voxel's sensitivity
  * is averaged over neighbours up to this distance, because few lines of the guide cross a voxel. STEEP: if a voxel's
- * own sensitivity is lower than this mean by this factor, the own sensitivity replaces the mean. This happens at the
- * border of the field of view. */
+ * own sensitivity is below mean / STEEP, the own sensitivity replaces the mean. This happens at the border of the field
+ * of view. */
 enum { TILE = 16, AROUND = 2, STEEP = 4 };
 
 /* The number of LORs whose distance from a level's voxels can be tested while one LOR is projected. */
 enum { LOOKS_PER_LINE = 96 };
 
-/* most_error: largest relative standard error of a voxel. aim: fraction of most_error for which lines are planned,
- * because the errors by the guide are rough. Defaults if the caller gives no number of lines: usual_error, the error of
- * the mean voxel, and most_lines, the largest number of lines. */
+/* most_error: largest relative standard error of a voxel. aim: lines are planned for this fraction of most_error,
+ * because the guide gives only rough errors. usual_error and most_lines are defaults if the caller gives no number of
+ * lines: the error of the mean voxel, and the largest number of lines. */
 static const double most_error = 0.02, aim = 0.9, usual_error = 0.012;
 static const int64_t most_lines = INT64_C(1) << 30;
 
@@ -389,8 +389,8 @@ static const int64_t most_lines = INT64_C(1) << 30;
  * LORs. */
 static const double worth_drawing = 1.5;
 
-/* Limit for the number of lines in further levels: part_for_levels times the number of lines for all voxels, or
- * least_for_levels, which take little time, if that is more. */
+/* Limit for the number of lines in further levels: part_for_levels times the number of lines for all voxels, but at
+ * least least_for_levels lines, which take little time. */
 static const double part_for_levels = 0.6, least_for_levels = 1 << 22;
 
 /* The voxels of one level in one half of the image, with the box of the grid around them. A level may have two pieces
@@ -635,9 +635,9 @@ struct ball {
     double centre[3], radius_mm;
 };
 
-/* Finds the pairs of modules whose lines may pass near the region. A line between two crystals of a pair is never
- * farther from the line between the centres of their balls than the radius of the balls. *lors: the caller destroys it;
- * NULL with LR_OK = there are no such pairs. */
+/* Finds the pairs of modules whose lines may pass near the region. A line between crystals of two modules is never
+ * farther from the line between the centres of the modules' balls than the larger radius of the balls. *lors: the
+ * caller destroys it; NULL with LR_OK = there are no such pairs. */
 static lr_status take_pairs(const struct line_sum *sum, lr_lors **lors)
 {
     const lr_lors *all = sum->family->lors;

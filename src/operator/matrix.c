@@ -465,8 +465,8 @@ static void add_partial(void *user, int64_t begin, int64_t end)
     }
 }
 
-/* Chooses the panel: as many chunks from first_chunk on as have at most `most` rows together, and at least one. Panels
- * depend only on the matrix. */
+/* Chooses the panel. The panel begins at first_chunk, and has as many chunks as fit into `most` rows, but at least one.
+ * Panels depend only on the matrix. */
 static void choose_panel(struct back *back, int64_t most)
 {
     const struct lr_matrix *matrix = back->matrix;
@@ -513,7 +513,8 @@ lr_status lr_matrix_back(const struct lr_matrix *matrix, const struct lr_stored_
 
 enum { SAMPLE_ROWS = 48 };
 
-/* LR_STORE_AUTO stores a matrix on processors from this number of projections on (lr_stored_pays). */
+/* Least number of projections for which LR_STORE_AUTO stores the matrix of a backend that runs on processors
+ * (lr_stored_pays). */
 #define LEAST_BY_ROWS 2.0
 #define LEAST_BY_COLUMNS 8.0
 
@@ -622,8 +623,8 @@ static lr_status take_block(void *user, const struct lr_row_block *block)
     return judge(generation, block->rows[block->num_rows - 1].row);
 }
 
-/* Reports that the matrix is not stored: an error if it is required, information if not. what: text that ends with "...
- * needs". */
+/* Reports that the matrix is not stored. This is an error if the matrix is required, and information otherwise. what:
+ * text that ends with "... needs". */
 static lr_status decline(const struct lr_backend_params *params, const struct lr_stored_wish *wish, const char *what,
                          int64_t bytes)
 {

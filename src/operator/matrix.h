@@ -97,8 +97,8 @@ struct lr_stored_wish {
     struct lr_progress_filter *progress_filter; /* the filter to which params->progress belongs */
 };
 
-/* LR_STORED_MOST_LORS: largest number of LORs, which have 32-bit numbers. LR_STORED_ELEMENT_BYTES: size of an
- * element. */
+/* LR_STORED_MOST_LORS: largest number of LORs, because elements store LOR numbers of 32 bits. LR_STORED_ELEMENT_BYTES:
+ * size of an element. */
 #define LR_STORED_MOST_LORS ((int64_t)1 << 32)
 #define LR_STORED_ELEMENT_BYTES 8.0
 

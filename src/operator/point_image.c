@@ -43,7 +43,7 @@ static lr_status take_row(void *user, const lr_row *row)
 
 /* Spreads points evenly over the width of a crystal, so that the image does not depend on the position of the source
  * between two crystals. moved_mm: the displacement of each point, by which its lines are moved back later. If the
- * source has a width, a Gaussian displacement that stays is added to each point.
+ * source has a width, each point also gets a Gaussian displacement, which is not moved back.
  *
  * The sequence of Roberts (The unreasonable effectiveness of quasirandom sequences, 2018) fills a cube of seven
  * dimensions evenly. The transform of Box and Muller makes normal numbers. */
@@ -92,8 +92,8 @@ static lr_status make_lines(struct measured *measured, const double (*moved_mm)[
     return status;
 }
 
-/* Iterates ML-EM with a uniform sensitivity. Its value does not matter, since only the shape of the image is used.
- * image: [NUM_VOXELS]. */
+/* Iterates ML-EM with a uniform sensitivity. The value of the sensitivity does not matter, because only the shape of
+ * the image is used. image: [NUM_VOXELS]. */
 static lr_status iterate(const struct measured *measured, lr_operator *op, int iterations, float *image)
 {
     float *estimated = lr_alloc(measured->row.count, sizeof(*estimated), "lines of a source", measured->log);

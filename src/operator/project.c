@@ -142,9 +142,10 @@ static lr_status call(const struct projection *p, const lr_vector *in, lr_vector
 /* Flags of stage(). CHANGED: the vector will be changed. ON_THE_HOST: the vector must be on the host. */
 enum { CHANGED = 1, ON_THE_HOST = 2 };
 
-/* Sets *staged to the vector itself if the backend can take it as it is and its numbers will not be changed, otherwise
- * to a new vector. The new vector is on the host if `vector` is, or if the backend has no place of its own. Otherwise
- * it is at the backend's place, and numbers of CUDA are copied to OpenGL's buffers without passing through the host. */
+/* Sets *staged to the vector itself, or to a new vector if the backend cannot take the vector as it is or if its
+ * numbers will be changed. The new vector is on the host if `vector` is, or if the backend has no place of its own.
+ * Otherwise the new vector is at the backend's place, so that numbers of CUDA need not pass through the host. No
+ * numbers are copied here. */
 static lr_status stage(const struct lr_operator *op, const lr_vector *vector, int how, lr_vector *staged)
 {
     lr_place *place = vector->values == NULL && (how & ON_THE_HOST) == 0 ? op->backend.place : NULL;
@@ -441,7 +442,8 @@ lr_status lr_operator_sensitivity(lr_operator *op, const lr_selection *part, lr_
         while (from != NULL && !from->info.of_lines) from = from->listmode->sensitivity_of;
         LR_TRY(from != NULL ? keep_sensitivity(from) : LR_OK);
         LR_TRY(keep_sensitivity(op));
-        /* The sensitivity of a part is the sensitivity of all LORs, times the part's fraction of the LORs. */
+        /* The sensitivity of a part is approximated by the sensitivity of all LORs, times the part's fraction of the
+           LORs. */
         lr_vector scaled;
         LR_TRY(lr_make_sensitivity(op, &scaled));
         lr_status status = lr_vector_fill(&scaled, (double)count / (double)op->info.num_lors);

@@ -124,7 +124,7 @@ static lr_status rows_run(struct lr_operator *op, const struct lr_rows *rows, co
     return status;
 }
 
-/* errors: LR_USAGE, logged, for a sink without functions. */
+/* errors: LR_USAGE, logged, for a sink without functions, or if the operator has a resolution in image space. */
 static lr_status rows_check_sink(const struct lr_operator *op, const lr_row_sink *sink)
 {
     if (op->psf.is_on) {
@@ -269,7 +269,7 @@ struct block {
     struct lr_operator *op;
     const lr_selection *part;
     int64_t begin, end;
-    int64_t count, capacity, most; /* numbers of elements: present, with room, allowed */
+    int64_t count, capacity, most; /* count: number of elements; capacity: with memory; most: allowed */
     uint32_t *place;               /* [capacity]: positions in the selection, counted from `begin` */
     uint32_t *voxel;
     float *value;

@@ -128,8 +128,8 @@ lr_status lr_coverage_check(const lr_grid *grid, const int samples[3], const lr_
                 "time and memory",
                 (long long)(total - inside), (long long)total);
     }
-    /* A grid of several voxels has a wrong unit if it is smaller than a tenth of a crystal, or its voxels than a
-     * hundredth. */
+    /* A grid of several voxels has a wrong unit if it is smaller than a tenth of a crystal, or if its voxels are
+     * smaller than a hundredth of a crystal. */
     double widest_mm = 0.0, edge_mm = 0.0, pitch_mm = HUGE_VAL;
     for (int n = 0; n < 3; n++) widest_mm = fmax(widest_mm, grid->size[n] * grid->voxel_mm[n]);
     for (int n = 0; n < 3; n++) edge_mm = fmax(edge_mm, grid->voxel_mm[n]);
@@ -218,7 +218,7 @@ enum { DEFAULT_RAYS = 4, MAX_RAYS = 1024, MAX_THREADS = 4096, MAX_MU_STEPS = 100
 /* A ratio is lowered by this amount before it is rounded up. Thus 10 mm / 2 mm gives 5 in spite of rounding errors. */
 #define ROUNDING 1e-9
 
-/* Attenuation above this value probably has a wrong unit, 1/mm. At 511 keV bone has 0.017/mm and titanium 0.04/mm.
+/* Attenuation in 1/mm. A larger value probably has another unit. At 511 keV bone has 0.017/mm and titanium 0.04/mm.
  * Water has 0.0096/mm, which is 0.096 if given in 1/cm. */
 #define IMPLAUSIBLE_MU 0.05
 
@@ -298,7 +298,7 @@ static const double most_pitches[3] = {0.85, 0.85, 1.0};
  * from plane to plane --- */
 
 /* Largest relative errors on the axis. most_slice_error: with several points per slice. most_single_error: with one
- * point. Beside the axis errors are smaller: at most half as large (Vista), or a tenth with many rings (mMR). */
+ * point. Away from the axis, errors are smaller: at most half as large (Vista), or a tenth with many rings (mMR). */
 static const double most_slice_error = 0.012, most_single_error = 0.045;
 
 /* MOST_SLICES: number of slices around the middle that are compared. MEAN_POINTS: number of points for the mean of a
@@ -311,8 +311,8 @@ struct row_edges {
     int count;
 };
 
-/* The mean sensitivity of a slice on the axis, up to a constant factor. The sensitivity at (0, 0, z) is the length of
- * all t for which crystals exist both at z + t and at z - t. */
+/* The mean sensitivity of a slice on the axis, up to a constant factor. The sensitivity at (0, 0, z) is proportional to
+ * the total length of the intervals of t for which crystals exist both at z + t and at z - t. */
 static double mean_of_slice(const struct row_edges *rows, double middle, double size_mm, int points)
 {
     double mean = 0.0;
@@ -406,8 +406,8 @@ void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid *grid,
     for (int i = 0; i < scanner->num_modules; i++)
         for (int n = 0; n < 3; n++) pitch_mm[n] = fmin(pitch_mm[n], scanner->modules[i].pitch_mm[n == 2]);
 
-    /* One point is enough if voxels are so small that the sensitivity hardly changes within a voxel. This is not so on
-     * the axis, where gaps are opposite to gaps. */
+    /* One point is enough if voxels are so small that the sensitivity hardly changes within a voxel. On the axis, one
+     * point is not enough, because gaps are opposite to gaps there. */
     bool single = true;
     for (int j = 0; j < 3; j++) {
         /* The distance from the axis to the nearest voxel centre, in voxels. */

@@ -6,9 +6,9 @@
 
 #include "operator/backend.h"
 
-/* Opens the operator's backend for whole updates. The caller closes *backend, which is NULL if the backend cannot do
- * whole updates, has no room for the data, or if the operator has a resolution in image space. plan: the caller sets
- * all members except has_factors. */
+/* Opens the operator's backend for whole updates. The caller closes *backend. *backend is NULL if the operator's
+ * backend cannot do whole updates or has no room for the data, or if the operator has a resolution in image space.
+ * plan: the caller sets all members except has_factors. */
 lr_status lr_updates_open(lr_operator *op, const struct lr_update_plan *plan, const struct lr_backend **backend);
 
 /* Loads a subset with the operator's factors. data->factors is not read.

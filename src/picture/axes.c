@@ -32,8 +32,8 @@ static double count_ticks(double low, double high, double step)
     return floor(high / step + tolerance) - ceil(low / step - tolerance) + 1.0;
 }
 
-/* Returns the power of ten that all labels share. The power is 0 unless the largest label has more than five digits
- * before the point or is below 0.01. */
+/* Returns the power of ten that all labels share. The power differs from 0 only if the largest label has more than five
+ * digits before the point or is below 0.01. */
 static int common_power(double low, double high)
 {
     const double largest = fmax(fabs(low), fabs(high));

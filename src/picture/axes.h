@@ -56,7 +56,7 @@ struct lr_axes {
     bool no_ticks_across;
 };
 
-/* The numbers of pixels on each side of the area within the axes that ticks, labels and names need. */
+/* Margins on each side of the area within the axes, in pixels, for ticks, labels and names. */
 struct lr_margins {
     int left, top, right, bottom;
 };

@@ -259,12 +259,12 @@ struct page {
     lr_picture *picture;
     lr_row_error *errors; /* [num_sampled] */
     int64_t num_pixels;
-    int64_t *lors;             /* [num_pixels] LOR of each pixel of a panel; -1 = none */
-    float *values;             /* [num_pixels] values of a panel */
-    double high;               /* weight that has the last colour */
-    int panel[2];              /* size of a panel */
-    struct lr_axes axes;       /* axes around a panel */
-    struct lr_margins margins; /* margins of the axes */
+    int64_t *lors;       /* [num_pixels] LOR of each pixel of a panel; -1 = none */
+    float *values;       /* [num_pixels] values of a panel */
+    double high;         /* weight that has the last colour */
+    int panel[2];        /* size of a panel */
+    struct lr_axes axes; /* axes around a panel */
+    struct lr_margins margins;
     int card_width;
     int row_height; /* height of a row of panels */
     int header, footer;

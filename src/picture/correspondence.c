@@ -50,7 +50,7 @@ static uint8_t channel(float index, int count)
 /* The image without its axes and legend. */
 struct image {
     const lr_correspondence_params *params;
-    int size[2], zoom; /* size in pixels of the image; zoom: screen pixels along the edge of such a pixel */
+    int size[2], zoom; /* size: pixels of the image; zoom: screen pixels along the edge of an image pixel */
     double high;       /* weight that has the last colour */
 };
 

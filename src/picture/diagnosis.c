@@ -14,15 +14,15 @@
 #include <stdlib.h>
 
 enum {
-    SIDE = 440,                   /* side length of a view without its axes */
-    VIEW = 520,                   /* distance between the left edges of the two views */
-    MARGIN = 24,                  /* margin around the page */
-    WIDTH = 2 * VIEW + MARGIN,    /* width of the page */
+    SIDE = 440,  /* side length of a view without its axes */
+    VIEW = 520,  /* distance between the left edges of the two views */
+    MARGIN = 24, /* margin around the page */
+    WIDTH = 2 * VIEW + MARGIN,
     CAPTION = 60,                 /* height of the captions above the views */
     LEGEND = CAPTION + SIDE + 60, /* top edge of the legend */
     FINDINGS = LEGEND + MARGIN,   /* top edge of the list of findings */
     AIR = 30,                     /* margin around the scanner in a view */
-    LINE_GAP = 3,                 /* gap between lines of text */
+    LINE_GAP = 3,
     MOST_LINES = 60,
     ARCS = 180 /* number of arcs that form a circle */
 };

@@ -119,7 +119,8 @@ lr_picture *lr_picture_slice_sized(size_t given_bytes, const lr_slice_params *gi
         view.map.drawn_size[k] = drawn_pixels(grid->size[axes[k]] * grid->voxel_mm[axes[k]], view.pixels_per_mm);
     }
     if (params->low == 0.0 && params->high == 0.0) {
-        /* Colours show the range from the smallest value, or 0 if no value is negative, to the largest value. */
+        /* Colours show the range up to the largest value. The range begins at the smallest value, or at 0 if no value
+           is negative. */
         double low = 0.0, high = -INFINITY;
         for (int row = 0; row < view.map.size[1]; row++) {
             for (int column = 0; column < view.map.size[0]; column++) {

@@ -86,8 +86,8 @@ struct lr_viewer_plugin {
 
 /* Each function returns the table of one plugin, and loads the plugin at its first call. A plugin is never unloaded,
  * because drivers have their own threads. A plugin uses the library's pool of threads and records of errors. Any thread
- * may call. errors: NULL, logged as LR_NO_DEVICE, if the plugin or a library that it needs is missing, or if the plugin
- * is of another build. */
+ * may call these functions. errors: NULL, logged as LR_NO_DEVICE, if the plugin or a library that it needs is missing,
+ * or if the plugin is of another build. */
 const struct lr_gl_plugin *lr_plugin_gl(const lr_log *log);
 const struct lr_cuda_plugin *lr_plugin_cuda(const lr_log *log);
 const struct lr_hdf5_plugin *lr_plugin_hdf5(const lr_log *log);

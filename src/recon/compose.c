@@ -111,7 +111,7 @@ static double dot(const float *a, const float *b, int64_t count)
     return sum;
 }
 
-/* Sums B, b and |y|^2 over the LORs of all guesses. */
+/* Computes B, b and |y|^2 as sums over the LORs of all guesses. */
 static lr_status add_up(struct compose *compose)
 {
     const int size = compose->size, count = size * size + size + 1;

@@ -30,7 +30,7 @@ static const double rounding = 1e-8;
 /* Indices of images. */
 enum {
     IMAGE = 0,   /* x, equal on all ranks */
-    BEFORE,      /* the previous x, whose likelihood must not be higher */
+    BEFORE,      /* the previous x; the next x must not have a lower likelihood */
     OF_EM,       /* the image that ML-EM makes of BEFORE */
     LOCAL,       /* z */
     OWN_RATIOS,  /* r(x) */

@@ -172,8 +172,8 @@ struct recon {
     double *scale;        /* [subsets] scale of the step length, found by the rule */
     lr_vector image;      /* the current image; changed only after an update has been queued */
     lr_vector correction; /* A^T ratio, then the image after the update */
-    /* The image before the last queued update. The image has memory of its own if a device may queue an update before
-     * the result of the previous update is known. Otherwise this vector is empty between updates. */
+    /* The image before the last queued update. It is kept if a device may queue an update before the result of the
+     * previous update is known. Otherwise it is empty between updates. */
     lr_vector former;
     bool runs_ahead;
     struct outcome outcomes[LR_LATER_TURNS];
@@ -191,7 +191,7 @@ struct recon {
 
 /* --- start --- */
 
-/* Returns the memory of all images, and also of the LOR values if with_values is true, bytes. */
+/* Returns the bytes of all images, and also of the LOR values if with_values is true. */
 static double bytes_held(const struct recon *recon, bool with_values)
 {
     const struct lr_subsets *subsets = &recon->subsets;
@@ -426,8 +426,8 @@ static struct lr_update_step describe_step(const struct recon *recon, int k)
 }
 
 /* Returns true if the subset must be skipped because it has no counts. The update of such a subset would set voxels to
- * 0 for all further iterations. With EM these are all voxels that the subset sees. With RAMLA and a relaxation of 1,
- * these are the voxels with the largest sensitivity. If no subset has counts, no subset is skipped. */
+ * 0 for all further iterations: with EM, all voxels that the subset sees; with RAMLA and a relaxation of 1, the voxels
+ * with the largest sensitivity. If no subset has counts, no subset is skipped. */
 static bool is_passed_over(struct recon *recon, const lr_poisson_fit *found)
 {
     if (found->measured_counts > 0.0 || !(recon->subsets.counts > 0.0)) return false;
@@ -566,7 +566,7 @@ static lr_status visit(struct recon *recon, int k, struct found *sum)
         lr_poisson_fit_add(&sum->fit, &recon->outcomes[recon->current].fit.fit);
         return pass_over(recon, k, sum);
     }
-    /* The updated image becomes the current image, until settle() possibly undoes this. */
+    /* The updated image becomes the current image. settle() may undo this later. */
     swap(&recon->former, &recon->image);
     swap(&recon->image, &recon->correction);
     recon->under_way = k;

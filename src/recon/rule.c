@@ -133,8 +133,8 @@ lr_status lr_penalty_start(struct lr_penalty *penalty, const struct lr_penalty_b
     penalty->floor = share_of_floor * base->level;
     LR_TRY(lr_vector_copy(sensitivity, sum));
     if (prior != NULL) {
-        /* The prior's weights are kappa_j sum_k w_jk kappa_k. To set them to 0 in voxels that no LOR sees, the weights
-         * are multiplied by the sensitivity, and the result is divided by the sensitivity. */
+        /* The prior's weights are kappa_j sum_k w_jk kappa_k. They must be 0 in voxels that no LOR sees. The weights
+         * are therefore multiplied by the sensitivity, and the result is divided by the sensitivity. */
         lr_relative_differences differences = penalty->differences;
         if (!(prior->epsilon > 0.0)) penalty->differences.epsilon = share_of_epsilon * base->level;
         differences.what = LR_DIFFERENCES_WEIGHTS;

@@ -19,7 +19,7 @@ struct lr_penalty {
     lr_vector kappa;                     /* [num_voxels]; zero without a kappa image */
     lr_vector scale; /* [num_voxels] preconditioner: subsets / (sensitivity + the prior's term); 0 for voxels that no
                         LOR sees */
-    double floor;    /* smallest value of a voxel that the preconditioner uses */
+    double floor;    /* the preconditioner replaces lower voxel values by this one */
 };
 
 /* params: checked by the caller. The penalty must not move in memory. Call lr_penalty_finish even after an error.

@@ -165,7 +165,7 @@ lr_status lr_recon_check_vectors(const lr_recon_params *params)
                              (long long)at, value);
 }
 
-/* Number of LORs per call of a source whose values are summed. */
+/* Number of LORs whose values a source gives in one call, when the values of all LORs are added up. */
 enum { CHUNK = 1 << 20 };
 
 static const char *const what = "the subsets";
@@ -401,8 +401,8 @@ lr_status lr_subsets_init(struct lr_subsets *subsets, const lr_recon_params *par
     free(group_of);
     LR_TRY(status);
 
-    /* The sums over all ranks: the values of each subset and, unless the caller has given its sum, the additive
-     * term. */
+    /* Sums over all ranks: the number of values of each subset, and the additive term unless the caller has given its
+     * sum. */
     double sums[2] = {params->additive_sum > 0.0 ? 0.0 : subsets->additive_counts, 0.0};
     for (int k = 0; k < subsets->count; k++) {
         struct lr_subset *subset = &subsets->list[k];
@@ -543,7 +543,7 @@ static lr_status gather(struct lr_compared *compared, const struct lr_subset *su
         return send(compared, &host, to);
     }
 
-    /* The values are at this place already. The device is held until all runs are copied. */
+    /* The values are already at compared->place. The device is held until all runs are copied. */
     LR_TRY(lr_place_hold(compared->place));
     lr_status status = LR_OK;
     for (int64_t n = 0; status == LR_OK && n < subset->num_runs; n++) {

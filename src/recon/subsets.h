@@ -83,7 +83,7 @@ struct lr_subsets {
     bool is_sparse;         /* true if the data are sparse */
     double counts;          /* sum of y of all ranks, set by lr_compared_init */
     double own_counts;      /* sum of y of this rank, set by lr_compared_init */
-    double additive_counts; /* sum of b over all LORs; for sparse data, interleaved subsets and events only */
+    double additive_counts; /* sum of b over all LORs; for sparse data, interleaved subsets and events, else 0 */
     int64_t most_values;    /* largest num_values */
 };
 
@@ -121,15 +121,15 @@ void lr_compared_finish(struct lr_compared *compared);
 /* Returns the number of values that lr_compared_init copies to a device. */
 double lr_compared_count(const struct lr_subsets *subsets, const lr_place *place);
 
-/* The values of subset k, valid until the next call. additive: zero if there is no additive term. */
+/* The values of subset k, valid until the next call of lr_compared_get. additive: zero if there is no additive term. */
 struct lr_compared_values {
     lr_vector measured, additive;
 };
 lr_status lr_compared_get(struct lr_compared *compared, int k, struct lr_compared_values *values);
 
-/* Finds the value of the uniform start image, so that its projection explains the counts minus the additive term, but
- * at least a hundredth of the counts. Too low a value makes convergence slow. One EM update can multiply an image that
- * explains few counts by at most counts / additive term, and the steps of RAMLA and BSREM are limited, too. Without an
- * additive term, EM finds the correct scale in one update. seen_counts: counts that an image of ones gives, equal on
- * all ranks. level: 1 if there are no counts. Warns if the additive term is larger than the counts. */
+/* Finds the value of the uniform start image. The projection of this image explains the counts minus the additive term,
+ * or a hundredth of the counts if that is more. Too low a value makes convergence slow: one EM update can multiply an
+ * image that explains few counts by at most counts / additive term, and the steps of RAMLA and BSREM are limited, too.
+ * Without an additive term, EM finds the correct scale in one update. seen_counts: counts that an image of ones gives,
+ * equal on all ranks. level: 1 if there are no counts. Warns if the additive term is larger than the counts. */
 lr_status lr_find_level(struct lr_compared *compared, double seen_counts, double *level);

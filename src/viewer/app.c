@@ -289,7 +289,7 @@ struct probe scene_probe(const struct app *app)
         for (int k = 0; k < 3; k++) ray.from_mm[k] = (double)app->seen.eye_mm[k];
         if (!app->hides_scanner) probe.hit = pick_module(app->drawn, &ray);
 
-        /* A slice replaces the module if it is nearer to the eye. */
+        /* A slice that is nearer to the eye replaces the module. */
         double nearest = probe.hit.module >= 0 ? probe.hit.share : HUGE_VAL;
         for (int axis = 0; axis < 3 && app->draw->images[slices->image] != NULL; axis++) {
             const double share = (slices->at_mm[axis] - ray.from_mm[axis]) / ray.direction[axis];

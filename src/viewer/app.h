@@ -25,29 +25,29 @@ enum { PANE_SCENE = 3, NUM_PANES = 4, PANE_FOUR = -1 };
 /* The nearest module or slice under the mouse in the scene or a pane, and the value of the slice at that point. */
 struct probe {
     int pane;            /* the pane or scene under the mouse; -1: none */
-    struct pick_hit hit; /* module under the mouse; its module is -1 if there is none or a slice is nearer */
+    struct pick_hit hit; /* module under the mouse; hit.module is -1 if there is none or a slice is nearer */
     int axis;            /* axis of the slice; -1: no slice, or a module is nearer */
     double point_mm[3];  /* point on the slice */
     int voxel[3];        /* voxel at the point, in the image that the slices show */
-    double value;        /* the voxel's value on the device */
+    double value;        /* the voxel's value, read from the device */
     double tube;         /* value of the overlaid tube; NaN: no tube */
     double second;       /* value of the second image, which is combined with the first; NaN: no value there */
 };
 
 /* A tool of the viewer. Some tools have a tab in the panel Tools. All functions may be NULL. */
 struct viewer_tool {
-    const char *name;          /* name of its tab; NULL = no tab */
+    const char *name;          /* name of the tool's tab; NULL = no tab */
     const char *word;          /* the tab's name in scripts */
     enum lr_session_mode mode; /* the tab's name in sessions */
-    size_t state_bytes;        /* size of its state, which is zero when the tool is opened */
+    size_t state_bytes;        /* size of the tool's state in bytes; the state is all zeros when the tool is opened */
     enum lr_file_kind opens;   /* kind of the files that `open_file` reads */
     lr_status (*open_file)(struct app *app, const char *path);
     const char *(*input)(const struct app *app); /* path of the file that is open in the tool; returns NULL for none */
 
     lr_status (*open)(struct app *app);
-    void (*close)(struct app *app); /* also called after a failed opening */
+    void (*close)(struct app *app); /* also called if `open` has failed */
 
-    /* Called when an opening has ended, with or without success. is_new: app->open has changed. */
+    /* Called when files have been opened or could not be opened. is_new: app->open has changed. */
     lr_status (*take_study)(struct app *app, bool is_new);
     lr_status (*update)(struct app *app); /* called once a frame */
     void (*panel)(struct app *app);
@@ -58,9 +58,10 @@ struct viewer_tool {
     void (*mark)(struct app *app); /* called once a frame: draws marks over the scene and the panes, below the panels */
 
     bool (*click)(struct app *app, const struct probe *probe);          /* true: the tool uses the click */
-    bool (*describe)(const struct app *app, char *text, size_t length); /* numbers under the mouse; false: none */
-    bool (*is_busy)(const struct app *app);                             /* does not cover the tool's task runners */
-    void (*cancel)(struct app *app);                                    /* does not cover the tool's task runners */
+    bool (*describe)(const struct app *app, char *text, size_t length); /* writes the numbers under the mouse; false:
+                                                                           none */
+    bool (*is_busy)(const struct app *app);                             /* app_is_busy itself checks task runners */
+    void (*cancel)(struct app *app);                                    /* the viewer itself cancels task runners */
 
     void (*write_session)(const struct app *app, struct lr_view_session *session);
     void (*read_session)(struct app *app, const struct lr_view_session *session);
@@ -96,36 +97,36 @@ struct app {
 
     struct study *study;
     struct study_view open;                    /* the open files; a reference is held */
-    struct job_report opening;                 /* report of the opening, as of this frame */
+    struct job_report opening;                 /* report of the last opening of files, read once a frame */
     lr_status failure;                         /* status of a failed job that no script step has waited for yet */
-    double wait_start_s;                       /* start of the wait of a script step */
+    double wait_start_s;                       /* time at which a script step began to wait */
     bool is_next_frame;                        /* the open image is another frame of the image that was open before */
     bool waits;                                /* a script step waits for work */
-    bool is_pictured;                          /* a script step needs this frame drawn, even if it is not visible */
+    bool is_pictured;                          /* a script step needs this frame drawn, even if invisible */
     bool saves_view;                           /* a picture of this frame is requested */
     char watched[COMMAND_WORDS][COMMAND_TEXT]; /* values that the step `stay` printed last */
-    int64_t asked_frame;   /* frame of the last step that read what is shown; -1 if others followed */
-    char saved_path[1024]; /* path of the last picture or session */
+    int64_t asked_frame;                       /* frame of the last step if the step read what is shown, otherwise -1 */
+    char saved_path[1024];                     /* path of the last picture or session */
 
     /* the displayed state */
     double area_at[2], area_size[2]; /* pixels from the upper left: the area that panels leave free */
     struct app_pane {
-        double at[2], size[2]; /* pixels; the size is 0 while it is not shown */
+        double at[2], size[2]; /* pixels; the size is 0 while the pane is not shown */
     } panes[NUM_PANES];
     int alone;                         /* the only pane that is shown; PANE_FOUR: all four are shown */
     double pane_zoom;                  /* zoom of all panes; 1: the image fits */
     double pane_offset_mm[3];          /* from the image's middle to the middle of the panes */
     double scene_at[2], scene_size[2]; /* the area of the scene in pixels, at least one pixel */
-    bool folds[2];                     /* the panels Study and Tools are strips at their sides */
+    bool folds[2];                     /* [0]: the panel Study is folded into a strip; [1]: the panel Tools */
     bool is_narrow;                    /* the window has room for only one of the two panels at a time */
     bool is_light;                     /* light panels */
-    bool has_room; /* the panels do not overlap; the scene's pass then paints their background, too */
+    bool has_room;                     /* the panels do not overlap; draw_clear then paints their background */
     struct camera camera;
     struct camera_view seen;
-    const lr_scanner *drawn; /* modules in the scene: of a refused file, otherwise of the open scanner; NULL = none */
+    const lr_scanner *drawn; /* the scanner in the scene: of a refused file, otherwise the open one; NULL = none */
     struct draw_slices slices;
     double ranges[DRAW_NUM_IMAGES][2];  /* lowest and highest value shown for each image */
-    const char *units[DRAW_NUM_IMAGES]; /* units of the values if they are not the usual ones; NULL = usual */
+    const char *units[DRAW_NUM_IMAGES]; /* unit of each image's values; NULL = the unit in scene_images */
     struct survey whole;                /* the last complete statistics of the image on the slices; 0 voxels = none */
     bool hides_scanner, hides_lors, has_volume, shows_help, shows_messages;
     double point_mm[3]; /* the chosen point, whose voxel the tools show */
@@ -185,7 +186,7 @@ extern const struct viewer_tool lor_tool;     /* two crystals, and their tube of
 extern const struct viewer_tool maps_tool;    /* sensitivity and LOR data */
 extern const struct viewer_tool live_tool;    /* live reconstruction */
 extern const struct viewer_tool doctor_tool;  /* findings of the geometry doctor, also for a refused file */
-extern const struct viewer_tool direct_tool;  /* the family direct: LORmap, kernels and histo-images of a view */
+extern const struct viewer_tool direct_tool;  /* family direct: LORmap and kernels of a view, and histo-images */
 extern const struct viewer_tool opener_tool;  /* the dialog that opens files, and the start screen */
 extern const struct viewer_tool session_tool; /* saves and restores the view in a file */
 extern const struct viewer_tool export_tool;  /* saves slices, profiles and the turning scene */
@@ -212,7 +213,7 @@ lr_status session_tool_write(struct app *app, const char *path);
  * there is no line. */
 int measure_tool_profile(const struct app *app, const float **values, double *length_mm);
 
-/* A panel without a tab. */
+/* Panels without a tab. */
 void study_tool_panel(struct app *app);
 void export_tool_panel(struct app *app);
 
@@ -244,10 +245,10 @@ void app_take_reading(struct app *app, struct ui_reading reading);
 
 /* --- notes: small files that the viewer keeps in its folder while its window is visible --- */
 
-/* The text of a note, which the caller frees. NULL: there is none. */
+/* Returns the text of a note, or NULL if the note cannot be read. The caller frees the text. */
 char *app_read_note(const struct app *app, const char *name);
 
-/* A note that cannot be written is no error. */
+/* Writes a note. Does nothing if the window is invisible. A failure is not reported. */
 void app_write_note(const struct app *app, const char *name, const char *text);
 
 /* --- panes: panes.c --- */
@@ -258,14 +259,14 @@ const lr_grid *panes_grid(const struct app *app);
 /* Divides the free area among the panes and the scene. While there is no image, the scene has the whole area. */
 void panes_arrange(struct app *app);
 
-/* The pane at a place in the window, which may be the scene; -1: none. */
+/* Returns the pane at a place in the window, PANE_SCENE for the scene, or -1 if there is none. */
 int panes_at(const struct app *app, const double at[2]);
 
 /* Finds the slice pane at a place in the window, and the point that the pane shows there. Returns the pane's axis; -1:
  * no slice pane. */
 int panes_point(const struct app *app, const double at[2], double point_mm[3]);
 
-/* The point of a slice pane's plane at a place in the window, which may be outside of the pane. */
+/* Finds the point of a slice pane's plane at a place in the window. The place may be outside of the pane. */
 void panes_point_in(const struct app *app, int pane, const double at[2], double point_mm[3]);
 
 /* The view of a pane: the place and the scale at which it shows the image of the slices. */
@@ -278,8 +279,8 @@ void panes_cross(struct app *app, const double point_mm[3]);
 
 void app_fit(struct app *app); /* moves the camera to show the open scanner */
 
-/* Copies an image into the scene, with colours up to its largest voxel. An image that the device cannot hold is reported
- * and not shown. */
+/* Copies an image into the scene. largest: the value of its largest voxel, at which the colour map ends. An image that
+ * the device cannot hold is reported and not shown. */
 void app_put_image(struct app *app, enum draw_image which, const lr_image *image, double largest);
 
 /* Shows an image on the slices, with its range. */
@@ -292,10 +293,11 @@ void app_set_window(struct app *app, double low, double high);
 lr_status app_write_target(struct app *app, const struct gl_target *target, const char *path);
 lr_status app_write_picture(struct app *app, const char *path);
 
-/* Returns "loraster-view-1.png", or this name with the first number that is not used; kept in app->saved_path. */
+/* Returns the first unused name of "loraster-view-1", "loraster-view-2" ..., each with `ending`. The name is kept in
+   app->saved_path. */
 const char *app_choose_path(struct app *app, const char *ending);
 
-/* Refuses a path at which a file is open. errors: LR_USAGE, logged. */
+/* Refuses to write to a file that is open. errors: LR_USAGE, logged. */
 lr_status app_check_output(const struct app *app, const char *path);
 
 /* The settings for drawing the scene, without its view and viewport. */

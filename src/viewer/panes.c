@@ -20,8 +20,8 @@ void panes_arrange(struct app *app)
     const int alone = panes_grid(app) == NULL ? PANE_SCENE : app->alone;
     const double *at = app->area_at, *size = app->area_size;
     const double half[2] = {floor(0.5 * (size[0] - gap)), floor(0.5 * (size[1] - gap))};
-    /* The transaxial pane is above the coronal pane, because x is across in both. The sagittal pane is beside the
-     * coronal pane, because z is upwards in both. */
+    /* The transaxial pane is above the coronal pane, because x is horizontal in both. The sagittal pane is beside the
+     * coronal pane, because z is vertical in both. */
     static const int column[NUM_PANES] = {1, 0, 0, 1}, row[NUM_PANES] = {1, 1, 0, 0};
     for (int k = 0; k < NUM_PANES; k++) {
         struct app_pane *pane = &app->panes[k];
@@ -43,7 +43,7 @@ struct flat_view panes_flat(const struct app *app, int axis)
 {
     struct flat_view flat = {.axis = axis, .pixel_mm = 1.0, .size = {1.0, 1.0}};
     const lr_grid *grid = panes_grid(app);
-    double largest = 0.0; /* over all panes, which have the same scale */
+    double largest = 0.0; /* mm per pixel at which the image just fits into every pane */
     for (int k = 0; k < 3 && grid != NULL; k++) {
         const double *size = app->panes[k].size;
         flat.middle_mm[k] = grid->origin_mm[k] + 0.5 * (grid->size[k] - 1) * grid->voxel_mm[k] + app->pane_offset_mm[k];

@@ -213,7 +213,7 @@ static void take_event(struct app *app, const struct input_event *event)
 /* --- panels --- */
 
 static const double widths[2] = {290.0, 400.0}, folded_width = 26.0, bar_height = 30.0, bar_margin = 16.0;
-static const double narrow_width = 1000.0; /* windows that are less wide show one panel at a time */
+static const double narrow_width = 1000.0; /* screen units; narrower windows show one panel at a time */
 
 static double panel_width(const struct app *app, int side)
 {
@@ -377,7 +377,7 @@ static lr_status run_frame(struct app *app)
     for (int k = 0; app->tools[k] != NULL; k++)
         if (app->tools[k]->update != NULL) LR_TRY(app->tools[k]->update(app));
 
-    if (app->waits && !app->window->is_seen) /* the picture is not visible */
+    if (app->waits && !app->window->is_seen) /* an invisible window draws nothing while a step waits */
         return LR_OK;
     const int *size = app->window->size;
     if (size[0] < 1 || size[1] < 1) { /* the window is iconified */
@@ -396,8 +396,8 @@ static lr_status run_frame(struct app *app)
     camera_view(&app->camera, app->scene_size[0] / app->scene_size[1], &app->seen);
     app->probe = scene_no_probe;
     if (app->held_button < 0 && !app->ui->wants_mouse) app->probe = scene_probe(app);
-    /* A frame is drawn if it is visible, goes into a picture, or is requested by a script. The first frames are
-     * always drawn, so that there is a picture. */
+    /* A frame is drawn if it is visible, is measured by a benchmark, goes into a picture, or is requested by a script.
+     * The first two frames are always drawn, so that there is a picture. */
     const bool is_seen = app->window->is_seen || app->params->bench_frames > 0 || app->num_frames < 2 ||
                          app->is_pictured || app->saves_view;
     const float *ground = ui_ground();
@@ -480,7 +480,7 @@ lr_status view_run(const struct view_params *params)
     lr_status status = open_parts(app);
     const bool is_open = status == LR_OK, is_bench = params->bench_frames > 0;
     while (status == LR_OK && !app->wants_quit) {
-        status = lr_progress_report(params->progress, "viewer", 0.0, 0.0); /* asks if a signal requests the end */
+        status = lr_progress_report(params->progress, "viewer", 0.0, 0.0); /* a signal may ask the program to end */
         if (status == LR_OK) status = run_frame(app);
         if (status != LR_OK) break;
         if (is_bench && !app_is_busy(app) && app->num_frames > 3) {
@@ -495,7 +495,8 @@ lr_status view_run(const struct view_params *params)
     if (is_open) {
         const bool is_ended_bench = is_bench && (status == LR_CANCELLED || status == app->failure);
         if (status != LR_OK && app->script == NULL && !is_ended_bench)
-            session_tool_write(app, app_choose_path(app, ".yaml")); /* the session can still be saved */
+            session_tool_write(app, app_choose_path(app, ".yaml")); /* keeps the session when an error ends the
+                                                                       viewer */
         if (status == LR_OK && app->script != NULL) status = app->failure;
     }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The viewer, as the program starts it. */
+ * The functions and settings with which the program starts the viewer. */
 #pragma once
 
 #include <lr/log.h>

@@ -48,7 +48,7 @@ shared float partial[8 * COLUMN_GROUP]; // [images][columns][points of the stret
 
 int thread;
 
-// The work of one thread. It has one slot, that is two points of one column.
+// The work of one thread. Each thread has one slot: two points of one column.
 struct Task {
     int begin, points; // points of the stretch
     int slots;
@@ -115,7 +115,7 @@ struct Place {
     float stop;       // cells of stack a whose middle is at this position or beyond see nothing of stack b
 };
 
-// The middle of a cell, relative to the point. cell_place explains why it is `precise`.
+// The middle of a cell, relative to the point. `place` is precise for the reason given at cell_place.
 float from_point(Stack stack, int cell, float along)
 {
     precise float place = middles[stack.first + cell] - along;
@@ -262,8 +262,8 @@ void add_strips(inout PointSums result, ivec2 range, StackPair pair, Task task)
     }
 }
 
-// Stores the strips of two stacks. A strip's number follows from its order along both modules, and not from the thread
-// that finds it.
+// Stores the strips of two stacks. A strip's number depends on its crystal columns, and not on the thread that finds
+// the strip.
 void fill_strips(StackPair pair, Crossing crossing, Task task, int begin)
 {
     int axial = pair.count_a * pair.count_b, store = task.column * COLUMN_STRIPS;
@@ -326,7 +326,7 @@ void find_seen(vec4 across, Task task, int begin, int most, int share)
 }
 
 // Adds the pairs of stacks that the thread's column sees. In each round, the group first tests COLUMN_GROUP pairs of
-// stacks, and then visits in order those that any of its columns sees. A single loop runs over words, bits and the
+// stacks, and then visits in order those that any column of the group sees. A single loop runs over words, bits and the
 // strips of a stack, for the reason given at add_strips.
 void add_column(inout PointSums result, vec4 across, Task task, int share)
 {
@@ -364,7 +364,7 @@ void keep(Task task, vec4 result, int row)
     }
 }
 
-// Adds the sums that were stored from index `kept` on to the voxels of a column.
+// Adds stored sums to the voxels of a column. kept: index of the first of these sums.
 void add_to_column(Task task, int kept, int column)
 {
     ivec3 n = num_samples.xyz;

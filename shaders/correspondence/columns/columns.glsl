@@ -68,7 +68,7 @@ Side make_side(ColumnModule module, vec2 across, vec2 across_rest)
     return side;
 }
 
-// The lines through the column: where they hit the primary (coordinate u) and the secondary (coordinate w).
+// The positions at which lines through the column hit the primary (coordinate u) and the secondary (coordinate w).
 struct Crossing {
     Side primary, secondary;
     vec2 tau;          // tau at u = 0, and its slope
@@ -103,9 +103,9 @@ Crossing make_crossing(Side i, Side j, bool i_is_primary)
 }
 
 // The part of the primary from which lines reach the secondary between w0 and w1. Result: from, to. The part is empty
-// (from > to) if the lines at w0 and w1 both come from behind the primary. If only one of them does, the part reaches
-// to +-1e9 on the side of this line: the nearer lines get to the last visible place of the secondary, the farther away
-// they hit the primary's plane.
+// (from > to) if the lines at w0 and w1 both come from behind the primary. If only one of these two lines does, the
+// part reaches to +-1e9 on the side of this line, because a line to the last visible place of the secondary hits the
+// primary's plane infinitely far away.
 vec2 on_primary(Crossing crossing, float w0, float w1)
 {
     vec2 w = vec2(w0, w1);
@@ -186,8 +186,8 @@ const Strip no_strip = Strip(0.0, 1.0, 0.0, 1.0, 0.0, vec3(0.0), 0u, false, 1);
 
 // The number of pieces of a strip. Over the width of a piece, the line of an edge moves by less than a cell of the
 // primary, and by less than the part of the primary that a cell of the secondary covers. A walk along the cells of both
-// modules then misses no pair of cells. Lines that stay beyond the ends of the primary are ignored; for a point close
-// to the secondary, these are nearly all lines.
+// modules then misses no pair of cells. Lines that stay beyond the ends of the primary do not count. Nearly all lines
+// of a point close to the secondary are such lines.
 int count_pieces(Crossing crossing, Strip strip)
 {
     float least = strip.tau - 0.5 * abs(strip.dtau), far = crossing.reach_along;
@@ -253,9 +253,9 @@ uint strip_block(ColumnPair pair, Crossing crossing, int p, int r)
     return pair.first + pr * uint(i.counts.y * j.counts.y);
 }
 
-// An overlap up to this length is a rounding error. The ends of an overlap are positions of crystals, one of them
-// multiplied by tau. The error of a position is at most 2^-23 of its size, which is at most |middle| + half_cell. For
-// positions relative to the middle of the stack, 1e-6 of a face is added.
+// An overlap up to this length, mm, is a rounding error. The two ends of the overlap are positions of crystals, one of
+// them multiplied by tau. Each end has an error of up to 2^-23 (|middle| + half_cell), and the two errors add up.
+// Another 1e-6 of a face is added, because positions are stored relative to the middle of the stack.
 float rounding(float middle, float half_cell)
 {
     return fma(2.4e-7, abs(middle), 2.2e-6 * half_cell);
@@ -351,8 +351,8 @@ int cell_at(Axial axial, float place)
     return int(floor((place - axial.start) / axial.pitch));
 }
 
-// The lower end of the interval on the primary in which an edge b of the secondary lies over the width of the strip.
-// upper_end returns the upper end.
+// Over the width of the strip, the projection of an edge b of the secondary onto the primary covers an interval. This
+// function returns the lower end of the interval, and upper_end returns the upper end.
 float lower_end(Strip strip, float b)
 {
     return fma(-strip.tau, b, -0.5 * abs(strip.dtau * b));

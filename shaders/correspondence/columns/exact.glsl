@@ -62,8 +62,8 @@ float near_weight(Strip strip, float a0, float face, vec2 middles, vec2 rises)
     return max(sums.x - sums.y, 0.0) / 6.283185307179586;
 }
 
-// The expansion is used for overlaps up to this size: the square of their diameter as seen from the point, radian^2.
-// The error of the expansion grows with the square of this number.
+// The expansion is used if the square of an overlap's diameter, as seen from the point, is at most this number, in
+// radian^2. The error of the expansion grows with the square of this number.
 const float NEAR_SIZE = 0.002;
 
 #endif

@@ -28,7 +28,7 @@ shared vec2 shares[COLUMN_GROUP];
 shared int rows[COLUMN_GROUP]; // first voxel of the column of each strip
 shared ivec2 columns[COLUMN_GROUP];
 
-// The axial cells of the thread's LOR: of the primary and of the secondary.
+// The axial cells of the thread's LOR, one of the primary and one of the secondary.
 struct Cells {
     Axial a, b;
     ivec2 qs;
@@ -114,7 +114,7 @@ void main()
         }
     }
     if (qs < num_axial) {
-        Strip whole = no_strip; // the mask needs only the strip's block and its roles
+        Strip whole = no_strip; // the mask needs only `first` and `i_is_primary`
         whole.first = block;
         whole.i_is_primary = true;
         bool counts = true;

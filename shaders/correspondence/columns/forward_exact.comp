@@ -197,7 +197,7 @@ void main()
     int end = num_axial;
 #endif
     if (pr >= across.x * across.y || first_qs >= end ||
-        (stacks.image != LR_NONE && int(stacks.image) < pair) || // the group of the image computes this pair
+        (stacks.image != LR_NONE && int(stacks.image) < pair) || // the group of the pair's image computes this pair
         !has_taken(stacks, ivec2(pr / across.y, pr % across.y)))
         return;
     int at = first_qs + int(gl_LocalInvocationIndex);

@@ -24,7 +24,7 @@ layout(std430, binding = LR_BIND_ORDER_PROJECTOR) buffer Projector
 
 layout(std140, binding = LR_BIND_PASS) uniform Pass
 {
-    uvec4 extent;  // voxels along x, y, z, and their total
+    uvec4 extent;  // x, y, z: numbers of voxels along these axes; w: total number
     uvec4 strides; // distance in the projector's order between neighbours along x, y, z; w: index in the grid's range
                    // where the image begins
 };

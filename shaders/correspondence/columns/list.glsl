@@ -33,7 +33,7 @@ int thread_of_entry()
     return int(gl_LocalInvocationIndex) % LR_LIST_SHARE;
 }
 
-// The axial cells of the LOR: of the primary and of the secondary.
+// The axial cells of the LOR, one of the primary and one of the secondary.
 struct Cells {
     Axial a, b;
     ivec2 qs;
@@ -82,8 +82,8 @@ void visit_column(ColumnPair pair, Tube tube, ivec2 column, ivec2 qs)
     }
 }
 #else
-// Visits a column with one of the LOR's crystals as the primary, if this is its role at the column's first or last
-// point.
+// Visits the points of a column for which the module named by i_is_primary is the primary. whole: true if these are all
+// points of the column.
 void visit_role(ColumnPair pair, Tube tube, ivec2 column, ivec2 qs, bool i_is_primary, bool whole)
 {
     Crossing crossing = tube_crossing(tube, column, i_is_primary);
@@ -123,7 +123,7 @@ void visit_column(ColumnPair pair, Tube tube, ivec2 column, ivec2 qs)
 bool entry_counts(ColumnPair pair, int pr, ivec2 qs)
 {
 #ifdef MASKS
-    Strip whole = no_strip; // the mask needs only the strip's block and its roles
+    Strip whole = no_strip; // the mask needs only `first` and `i_is_primary`
     whole.first = pair.first + uint(pr * column_modules[pair.i].counts.y * column_modules[pair.j].counts.y);
     whole.i_is_primary = true;
     return axial_allowed(pair, whole, qs);

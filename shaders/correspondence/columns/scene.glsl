@@ -26,12 +26,13 @@ layout(local_size_x = COLUMN_GROUP) in;
 // Across the columns, a module is a segment through `centre` along `tangent`. Axial crystals are counted along the
 // column, even if the module numbers them in the opposite direction.
 struct ColumnModule {
-    vec4 centre;  // across (2), along; w: +1 if crystals are numbered along the column, else -1
-    vec4 rest;    // rounding error of the centre; w: number of the module's first cell
-    vec4 frame;   // tangent (2), inward normal (2)
-    vec4 cells;   // transaxial pitch and face, axial pitch and face, mm
-    ivec4 counts; // numbers of transaxial and axial crystals; steps of the crystal number along these two directions
-    ivec4 around; // position around the axis of transaxial crystal 0, and step to the next crystal
+    vec4 centre;  // x, y: across; z: along; w: +1 if crystals are numbered along the column, else -1
+    vec4 rest;    // xyz: rounding error of the centre; w: number of the module's first cell
+    vec4 frame;   // x, y: tangent; z, w: inward normal
+    vec4 cells;   // mm. x, y: transaxial pitch and face; z, w: axial pitch and face
+    ivec4 counts; // x, y: numbers of transaxial and of axial crystals; z, w: steps of the crystal number in these
+                  // directions
+    ivec4 around; // x: position around the axis of transaxial crystal 0; y: step to the next crystal's position
 };
 layout(std430, binding = LR_BIND_COLUMN_MODULES) readonly buffer ColumnModules
 {
@@ -45,18 +46,20 @@ struct ColumnPair {
     uint i, j;    // i < j
     uint first;   // first value in the window
     uint mask;    // index of the pair's mask; LR_NONE = all LORs are in coincidence
-    uint swapped; // exact mode: 1 if j is the primary, which every pass needs to know to compute the same bits
+    uint swapped; // exact mode: 1 if j is the primary in all passes, which then compute the same bits
     uint unused[3];
-    dvec4 closer; // w + xyz . (across, along) is the squared distance of a point to i minus its squared distance to j
+    dvec4 closer; // for a point (across, along), w + xyz . (across, along) is the squared distance to i minus the
+                  // squared distance to j
 };
 layout(std430, binding = LR_BIND_COLUMN_PAIRS) readonly buffer ColumnPairs
 {
     ColumnPair column_pairs[];
 };
 
-// Coordinates of the sample points, each as a float and its rounding error. First along the two axes across the
-// columns, then along the columns, and then along the columns again, relative to the column's origin. POINT_LIST:
-// single points, each with two coordinates across and one along. The group's point is then treated as a column.
+// Coordinates of the sample points, each as a float and its rounding error. The buffer has the coordinates along the
+// two axes across the columns, then those along the columns, and then those along the columns again, relative to the
+// column's origin. POINT_LIST: the buffer has single points, each with two coordinates across and one along. The
+// group's point is then treated as a column.
 layout(std430, binding = LR_BIND_COLUMN_POINTS) readonly buffer ColumnPoints
 {
     vec2 column_points[];
@@ -64,16 +67,18 @@ layout(std430, binding = LR_BIND_COLUMN_POINTS) readonly buffer ColumnPoints
 
 layout(std140, binding = LR_BIND_PASS) uniform Pass
 {
-    ivec4 num_points;  // numbers of points: across (2), along
-    ivec4 num_samples; // numbers of points of a voxel: across (2), along; rounds for common/loops.glsl
-    ivec4 first;       // forward: first module pair; back: y = row of voxels, z = point across; rows: module pair,
+    ivec4 num_points;  // numbers of points. x, y: across; z: along
+    ivec4 num_samples; // numbers of points of a voxel. x, y: across; z: along; w: rounds for common/loops.glsl
+    ivec4 first;       // forward: x: first pair. back: y: row of voxels; z: point across. rows: x: module pair; y:
                        // point
-    ivec4 count;       // pairs of the window (rows: end of the pairs); back: end of points across (rows: capacity of
-                       // the list, in elements); number of shares; number of voxels
-    vec4 spacing_mm;   // distances of neighbouring points: across (2), along
-    vec4 origin;       // the column's origin for cells, as a float and its rounding error
-    ivec4 angles;      // parts interleaved by angle: number of parts (0 = all LORs belong to this part); this part;
-                       // number of positions around the axis; offset of the part from one kind of rows to the next
+    ivec4 count;       // x: pairs of the window (rows: end of the pairs); y: back: end of points across (rows: capacity
+                       // of the list, in elements); z: number of shares; w: number of voxels
+    vec4 spacing_mm;   // distances of neighbouring points. x, y: across; z: along
+    vec4 origin;       // x, y: the column's origin for cells, as a float and its rounding error; w: value of a sum of 1
+                       // (take_sums.comp)
+    ivec4 angles; // parts interleaved by angle. x: number of parts (0 = all LORs belong to this part); y: this part;
+                  // z: number of positions around the axis; w: number by which the part of an angle changes from
+                  // one kind of row pair to the next (lr_turn_shift)
 };
 
 // True if this part has LORs of transaxial crystals pr.x of module i and pr.y of module j, in any of the four kinds of
@@ -105,8 +110,8 @@ void check_loops()
 void check_loops() {}
 #endif
 
-// Middles of cells along the column, relative to its origin. Each stack has the cells of its modules in order, between
-// two entries that are far away.
+// Middles of cells along the column, relative to the column's origin. Each stack has the cells of its modules in order,
+// between two entries that are far away.
 layout(std430, binding = LR_BIND_COLUMN_MIDDLES) readonly buffer StackMiddles
 {
     float stack_middles[];
@@ -131,7 +136,7 @@ vec2 point_along(int k)
 }
 #endif
 
-// a - b. Both are given as a float and its rounding error.
+// a - b. Each of the two numbers is given as a float and its rounding error.
 float difference(float a, float a_rest, float b, float b_rest)
 {
     precise float leading = a - b;

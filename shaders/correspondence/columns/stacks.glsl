@@ -38,7 +38,7 @@ bool has_taken(StackPair stacks, ivec2 pr)
     return taken;
 }
 
-// First value of the block of the image after half a turn, for transaxial crystals p and r.
+// Index of the first value in the block of the image after half a turn, for transaxial crystals p and r.
 uint image_block(StackPair pair, ivec2 pr, ivec2 across)
 {
     int place = pair.image_swapped != 0u ? pr.y * across.x + pr.x : pr.x * across.y + pr.y;

@@ -9,8 +9,8 @@ STRIP_STORE(STRIPS)
 
 int thread; // index of the thread in the group
 
-// The strips of crystal columns that the group keeps at a time. A strip's number follows from its order along both
-// modules, and not from the thread that finds it.
+// The strips of crystal columns that the group keeps at a time. A strip's number depends on its place on both modules,
+// and not on the thread that finds the strip.
 #ifdef EXACT
 int num_strips(Crossing crossing)
 {

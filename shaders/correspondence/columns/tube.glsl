@@ -16,7 +16,7 @@ struct Tube {
     bool unbounded; // true if all columns of each slab are tested
 };
 
-// Candidates per column of points. In sampled mode, there is one for each line of both modules' faces.
+// Candidates per column of points. In sampled mode, a column has one candidate for each line of either module's face.
 #ifdef EXACT
 const int TRIES = 1;
 #else

@@ -2,9 +2,9 @@
 // Copyright The LORaster authors
 //
 // The elements of a sample point and a pair of modules, for any orientation of the modules
-// (docs/method/correspondence.md, "Tilted pairs"). Nearer means: the point's height over the plane of this module is
-// smaller. One thread walks over the crystals of the nearer module, and for each of them over the crystals of the
-// farther module that it covers. The including file defines void emit(uint lor, float weight);
+// (docs/method/correspondence.md, "Tilted pairs"). The nearer module is the one whose plane is nearer to the point. One
+// thread walks over the crystals of the nearer module. For each of these crystals, the thread walks over the crystals
+// of the farther module that this crystal covers. The including file defines void emit(uint lor, float weight);
 #include "correspondence/pairs/scene.glsl"
 #ifdef LIMITED_LOOPS
 #include "common/loops.glsl"
@@ -15,8 +15,8 @@
 
 void emit(uint lor, float weight);
 
-// The farther module's plane. Its coordinates are in pitches of its crystals; the face of crystal 0 is from 0 to
-// `part`.
+// The farther module's plane. Coordinates on the plane are in pitches of the module's crystals; the face of crystal 0
+// is from 0 to `part`.
 struct Plane {
     vec2 foot;        // foot of the perpendicular from the point to the plane
     vec2 pitch, face; // mm
@@ -36,7 +36,7 @@ struct Walk {
     vec2 part;             // face / pitch
     ivec2 first, last;     // first and last crystal to visit, along u and v
     ivec2 at;
-    vec3 here, row;      // first corner of crystal `at`, and of its row's first crystal
+    vec3 here, row;      // first corner of crystal `at`, and of the first crystal of this row
     vec2 cell, row_cell; // whole numbers
     float height;        // here.z of crystal 0
     float least;         // positions with a smaller here.z are not visible on the plane
@@ -193,7 +193,8 @@ void count_from_here(inout Walk walk, Plane plane)
 }
 
 // The height of the crystal, computed from its number. If it were computed from the previous height, rounding errors
-// would add up, and positions on the plane are this height times the cell.
+// would add up. A position on the plane is computed from the product of the height and `cell`, which would enlarge
+// these errors.
 float height_at(Walk walk)
 {
     return fma(float(walk.at.x), walk.along_u.z, fma(float(walk.at.y), walk.along_v.z, walk.height));

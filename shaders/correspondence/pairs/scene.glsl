@@ -9,8 +9,8 @@ layout(local_size_x = LR_GROUP_SIZE) in;
 struct PairModule {
     dvec4 centre; // centre of the detection plane
     dvec4 u, v, normal;
-    dvec4 cells;    // pitch along u and v, face along u and v
-    ivec4 crystals; // number along u and v, total
+    dvec4 cells;    // x, y: pitch along u and v; z, w: face along u and v
+    ivec4 crystals; // x, y: numbers along u and v; z: total number
     ivec4 unused;
 };
 layout(std430, binding = LR_BIND_PAIR_MODULES) readonly buffer PairModules
@@ -21,7 +21,7 @@ layout(std430, binding = LR_BIND_PAIR_MODULES) readonly buffer PairModules
 struct ModulePair {
     uint i, j;  // i < j
     uint first; // number of the pair's first LOR, in the window
-    uint mask;  // index of its mask; LR_NONE = all LORs are in coincidence
+    uint mask;  // index of the pair's mask; LR_NONE = all LORs are in coincidence
 };
 layout(std430, binding = LR_BIND_PAIR_LIST) readonly buffer ModulePairs
 {
@@ -35,10 +35,10 @@ layout(std430, binding = LR_BIND_PAIR_STATE) buffer State
 
 layout(std140, binding = LR_BIND_PASS) uniform Pass
 {
-    ivec4 num_voxels;  // x, y, z; first slab of this pass
-    ivec4 num_samples; // number of sample points of a voxel; w: the current sample point
-    ivec4 range;       // pairs: first, and one after the last
-    ivec4 list;        // rows: first point, and one after the last; capacity of the list, in elements; rounds for
+    ivec4 num_voxels;  // x, y, z: numbers of voxels; w: first slice of this pass
+    ivec4 num_samples; // x, y, z: numbers of sample points of a voxel; w: the current sample point
+    ivec4 range;       // x: first pair; y: one after the last pair
+    ivec4 list;        // rows: x: first point; y: one after the last; z: capacity, in elements; w: rounds for
                        // common/loops.glsl
     dvec4 first_voxel; // centre of the first voxel
     dvec4 voxel;       // edges of a voxel
@@ -60,7 +60,6 @@ int voxel_index(ivec3 at)
     return (at.z * num_voxels.y + at.y) * num_voxels.x + at.x;
 }
 
-// The thread's sample point.
 dvec3 own_point(ivec3 at)
 {
     ivec3 n = num_samples.xyz;

@@ -23,17 +23,17 @@ layout(std430, binding = LR_BIND_DRAWS) readonly buffer Draws
     uvec2 draws[]; // image, secondary module
 };
 
-// The primary as seen from the eye: the coordinates of its centre along u and v; the eye's height over its plane; the
-// area of a sample, times this height / 2 pi.
+// The primary as seen from the eye. x, y: coordinates of the primary's centre along u and v; z: height of the eye over
+// the primary's plane; w: area of a sample, times this height / 2 pi.
 layout(location = 0) flat out vec4 out_primary;
 layout(location = 1) flat out vec4 out_denominator;   // Sight.denominator (correspondence/sight.glsl)
 layout(location = 2) flat out vec4 out_along_u;       // Sight.along_u
 layout(location = 3) flat out vec4 out_along_v;       // Sight.along_v
-layout(location = 4) flat out vec4 out_samples;       // pitch along u and v, sample spacing
-layout(location = 5) flat out vec4 out_cells;         // secondary: 1 / pitch, half the face / pitch
-layout(location = 6) flat out ivec4 out_tile;         // left and lower texel, primary, image
-layout(location = 7) flat out ivec4 out_secondary;    // crystals along u, v; first; module
-layout(location = 8) flat out uvec4 out_mask;         // kind, offsets, 1 if swapped
+layout(location = 4) flat out vec4 out_samples;       // x, y: pitch along u and v; z, w: sample spacing
+layout(location = 5) flat out vec4 out_cells;         // secondary: x, y: 1 / pitch; z, w: half the face / pitch
+layout(location = 6) flat out ivec4 out_tile;         // x, y: left and lower texel; z: primary; w: image
+layout(location = 7) flat out ivec4 out_secondary;    // x, y: crystals along u, v; z: first crystal; w: module
+layout(location = 8) flat out uvec4 out_mask;         // x: kind; y, z: offsets; w: 1 if swapped
 layout(location = 9) flat out ivec2 out_primary_size; // crystals along u and v
 #ifdef HIDING
 layout(location = 10) flat out uint out_role; // ROLE_ bits

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Uniforms of the correspondence pass; src/correspondence/raster/correspondence.c declares the same block. HIDING: also
-// the roles of drawn modules.
+// Uniforms of the correspondence pass; src/correspondence/raster/correspondence.c declares the same block. With HIDING,
+// this file also has the roles of drawn modules.
 layout(std140, binding = LR_BIND_PASS) uniform Pass
 {
     vec2 atlas_size; // texels

@@ -61,7 +61,7 @@ void main()
     for (uint k = gl_GlobalInvocationID.x; k < kept; k += num_threads) {
         uvec4 element = elements[k];
         uint point = element.x - first_point;
-        uint row = uint((float(point) + 0.5) / float(num_points)); // exact for up to some thousand points
+        uint row = uint((float(point) + 0.5) / float(num_points)); // exact for up to a few thousand points
         uint slot;
         if (!find_slot(row << slot_bits, element.y, slot)) {
             atomicAdd(misfits, 1u);

@@ -17,7 +17,7 @@ layout(std430, binding = LR_BIND_ROWS_SUMS) readonly buffer Sums
     uint sums[];
 };
 
-shared uint before[LR_SORT_GROUP]; // sums of the preceding groups, which are still to be added up
+shared uint before[LR_SORT_GROUP]; // parts of the sum over all preceding groups, one part per thread
 shared uint own[LR_SORT_GROUP];    // sums of this group's threads
 
 void main()

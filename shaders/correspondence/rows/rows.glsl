@@ -18,7 +18,7 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass
     uint share;       // numbers, or slots of a table, per thread
     uint num_shares;  // shares in total
     uint row_shares;  // shares of a row
-    uint slot_bits;   // a row's table has 2^n slots
+    uint slot_bits;   // a row's table has 2^slot_bits slots
     uint num_points;  // points of a row in this pass
     uint per_row;     // points of a row in total
     uint first_point; // number of this pass's first point

@@ -92,8 +92,8 @@ static void describe(const struct recon_checkpoint *checkpoint, char text[LR_CHE
     add(key, "; measurement, contents %016llx", (unsigned long long)measured->digest);
 }
 
-/* Turns the errors of a checkpoint into warnings. After a warning, no other follows until a checkpoint has been written
- * again. */
+/* Turns the errors of a checkpoint into warnings. Only the first warning is printed, until a checkpoint has been
+ * written again. */
 static void demote(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     struct recon_checkpoint *checkpoint = user;
@@ -233,7 +233,7 @@ lr_status checkpoint_find_frame(const struct recon_checkpoint *checkpoint, const
     CLI_TRY(lr_checkpoint_read(path, NULL, &read, &measured->setup.report->log));
     const int frame = read.frame - 1;
     lr_checkpoint_finish(&read);
-    if (frame < 0) return LR_OK; /* this checkpoint is of a run without frames; checkpoint_resume compares its key */
+    if (frame < 0) return LR_OK; /* a checkpoint without frames; checkpoint_resume compares its key */
     if (frame < range[0] || frame >= range[1]) {
         return report_error(measured->setup.report, LR_USAGE,
                             "%s belongs to frame %d, which this run does not have: give the same "

@@ -13,8 +13,8 @@ enum { SHOWN_EVERY_NS = 50 * 1000 * 1000, VOXEL_BYTES = 64, LINES_BYTES = 768 <<
 
 /* --- the thread that computes the sensitivity --- */
 
-/* Receives the messages of the operator. Until somebody waits for the sensitivity, only the last information is kept.
- * Later, messages are passed on. */
+/* Receives the messages of the operator. Until a caller waits for the sensitivity, only the last message of level
+ * LR_LOG_INFO is kept. Later, all messages are passed on. */
 static void hear(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     struct early_sensitivity *early = user;

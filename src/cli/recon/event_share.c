@@ -184,7 +184,7 @@ lr_status event_share_survey(struct measurement *measured)
     own->frames = calloc((size_t)own->num_frames, sizeof(*own->frames));
     if (own->frames == NULL) return refuse_memory(measured);
     lr_status status = read_file(&walk, &measured->setup.report->log, &info);
-    if (status == LR_OK) { /* counts and times become those of the whole list */
+    if (status == LR_OK) { /* store the counts and times of the whole list */
         own->handed = walk.handed;
         own->duration_s = info.duration_s;
         measured->events_format = info.format;
@@ -215,7 +215,7 @@ static lr_status keep(struct walk *walk, struct event_share_frame *frame, const 
         const int64_t number = walk->handed + k; /* index of the event in the file */
         const bool is_more = number >= measured->share.handed || frame->seen >= frame->kept;
         if (is_more || some->events[k].is_delayed || some->lors[k] < 0)
-            continue; /* too many events mean that the file has grown, which event_share_take reports at the end */
+            continue; /* event_share_take reports events that the survey did not count */
 
         /* If a list is not ordered by time, consecutive events belong to different ranges. */
         int64_t place = frame->seen++;

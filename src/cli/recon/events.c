@@ -30,7 +30,7 @@ static lr_status read_corrections(struct measurement *measured)
     measured->sensitivity_factors = lr_lor_data_source(corrections->lors);
     measured->setup.params.factors = &measured->sensitivity_factors;
 
-    /* Entry number k of the file belongs to event number k, so the numbers of both must agree. */
+    /* Entry number k of the file belongs to event number k, so the file must have one entry for each event. */
     const lr_event_counts *counts = &measured->events;
     const int64_t count = measured->list != NULL ? measured->list->count : measured->share.handed;
     const bool is_part = request->source.until_damage && count < corrections->count;
@@ -148,7 +148,8 @@ static lr_status sort_events(struct measurement *measured)
     return LR_OK;
 }
 
-/* Sets the datum of each event, which is its weight: 1, unless the event was measured several times. */
+/* Sets the datum of each event to the weight of the event. The weight is 1, unless the event was measured several
+   times. */
 static void weigh_events(void *user)
 {
     const struct measurement *measured = user;
@@ -221,8 +222,8 @@ static lr_status find_additive(struct measurement *measured)
     return LR_OK;
 }
 
-/* Checks that all frames have prompts, and chooses the frames of this run. With --part, each part has about the same
- * number of prompts. */
+/* Checks that all frames have prompts, and chooses the frames of this run. If --part is given, each part has about the
+ * same number of prompts. */
 static lr_status check_frames(struct measurement *measured)
 {
     const struct recon_request *request = measured->request;
@@ -430,7 +431,8 @@ static lr_status open_frame(struct measurement *measured, int k)
                 (long long)measured->frame_prompts[k]);
     measured->frame = k;
 
-    /* The events of this frame are copied; with several ranks, only those of this rank, which are consecutive. */
+    /* Copies the events of this frame. If there are several ranks, the list has only this rank's events, and those of a
+       frame are consecutive. */
     int64_t count = own != NULL ? own->ranges[measured->subsets] : 0;
     for (int64_t n = 0; own == NULL && n < all->count; n++) count += recon_interval_has(interval, &all->events[n]);
     lr_event_list *list = calloc(1, sizeof(*list));

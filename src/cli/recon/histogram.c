@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * recon of counts per LOR, which are read from a file or counted from events. With several ranks, each rank has some
- * whole module pairs and keeps only their numbers. */
+ * recon of counts per LOR. The counts are read from a file or counted from events. If there are several ranks, each
+ * rank has some whole module pairs and stores only the data of these pairs. */
 #include "cli/recon/measurement.h"
 
 #include <stdlib.h>
@@ -33,8 +33,9 @@ static void say_binned(struct measurement *measured, const lr_events_info *info)
     measurement_say_events(measured);
 }
 
-/* Makes a digest of the data and additive term of all ranks. It is a sum over LORs with counts, so that it does not
- * depend on how LORs are stored and divided among ranks. part: this rank's LORs, which are some of the setup's LORs. */
+/* Makes a digest of the data and additive term of all ranks. The digest is a sum over LORs with counts, so that it does
+ * not depend on how LORs are stored and divided among ranks. part: this rank's LORs, which are some of the setup's
+ * LORs. */
 static lr_status digest_data(struct measurement *measured, const lr_lors *part)
 {
     enum { BITS = 22, MASK = (1 << BITS) - 1 };
@@ -58,8 +59,8 @@ static lr_status digest_data(struct measurement *measured, const lr_lors *part)
             memcpy(&bits, &data->values[k], sizeof(bits));
             sum += common_mix(common_mix((uint64_t)(lor + shift) + 1) + bits);
         }
-        /* The sum over ranks is modulo 2^64. It is made from pieces of 22 bits, because a double holds sums of such
-         * numbers exactly. */
+        /* The sum over ranks is taken modulo 2^64. Pieces of 22 bits are added up separately, because a double holds
+         * their sums exactly. */
         double pieces[3] = {(double)(sum & MASK), (double)(sum >> BITS & MASK), (double)(sum >> 2 * BITS)};
         CLI_TRY(lr_comm_sum_numbers(measured->cluster.comm, pieces, 3));
         sums[n] = (uint64_t)pieces[0] + ((uint64_t)pieces[1] << BITS) + ((uint64_t)pieces[2] << 2 * BITS);
@@ -78,8 +79,8 @@ struct data_share {
     bool is_surveyed, is_sparse;
     int64_t count;       /* number of values in the file */
     int64_t *entries;    /* owned [num_pairs] number of entries of each module pair; for sparse data only */
-    uint64_t digests[2]; /* digests of the values and of the LORs */
-    double sums[2];      /* sum of the counts before drawing, and after */
+    uint64_t digests[2]; /* [0]: digest of the values; [1]: digest of the LORs */
+    double sums[2];      /* sum of the counts; [0]: before drawing, [1]: after */
     float *drawn;        /* owned [room] */
     int64_t room;
     int64_t pair;          /* module pair of the last value */
@@ -229,11 +230,11 @@ static void finish_data(struct data_share *data)
     lr_lor_data_destroy(data->to);
 }
 
-/* Two counts: the events of each module pair, by which pairs are divided among ranks, and the delayeds at each
- * crystal. */
+/* The numbers of events of each module pair, and of delayeds at each crystal. Pairs are divided among ranks by their
+ * numbers of events. */
 struct event_counts {
     struct measurement *measured;
-    double *costs, *ends; /* [num_pairs] events of each pair; [num_crystals] ends of delayeds */
+    double *costs, *ends; /* costs: [num_pairs] events of each pair; ends: [num_crystals] delayeds at each crystal */
     double delayeds;
     uint64_t digest;
     int64_t kept, left_out;
@@ -321,7 +322,8 @@ static lr_lors *choose_pairs(struct measurement *measured, const double *costs, 
                               "coincidence; start as many at most",
                               ranks, measured->setup.scanner->name, (long long)lors->num_pairs);
     } else if (measured->request->combine != RECON_EXACT) {
-        /* A guess needs LORs in all directions, such as those of the pairs of an ordered subset. */
+        /* Each rank makes a guess of the image from its own LORs. These LORs must have all directions, so the pairs are
+           divided among ranks as they are divided into ordered subsets. */
         status = lr_osem_subsets(lors, ranks, rank_of, log);
     } else {
         status = lr_osem_interleave(lors, measured->subsets, &measured->interleave, log);

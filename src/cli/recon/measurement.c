@@ -19,7 +19,7 @@ uint64_t recon_digest(uint64_t digest, const void *bytes, int64_t count)
     return digest;
 }
 
-/* Long lists take little time, because only one multiplication depends on the preceding event. */
+/* Only one of the three multiplications depends on the preceding event, so that long lists take little time. */
 void recon_digest_event(uint64_t *digest, const lr_event *event)
 {
     uint64_t ends, rest;
@@ -274,7 +274,8 @@ lr_status measurement_read_images(struct measurement *measured)
     CLI_TRY(read_image(&measured->setup, request->kappa, &measured->kappa));
     CLI_TRY(read_image(&measured->setup, request->truth, &measured->truth));
     if (is_checkpoint) {
-        /* The image of the checkpoint is the initial image. Its run may have had other settings and data. */
+        /* The initial image is the image of the checkpoint. The run that wrote the checkpoint may have had other
+           settings and data. */
         const lr_grid *grid = &measured->setup.grid;
         struct report *report = measured->setup.report;
         lr_status status = LR_OK;
@@ -314,7 +315,7 @@ lr_status measurement_read_images(struct measurement *measured)
                                         recon_digest(0, &measured->iterations_before, sizeof(int)));
 }
 
-/* Elements of list mode are lengths of lines in mm. Only those of the kernel "exact" are probabilities. */
+/* Elements of list mode are probabilities with the kernel "exact", and lengths of lines in mm with other kernels. */
 bool measurement_counts_emissions(const struct measurement *measured)
 {
     const lr_listmode_info *info = lr_listmode_get_info(measured->setup.op);
@@ -373,7 +374,7 @@ void measurement_finish(struct measurement *measured)
     lr_operator_destroy(measured->setup.op); /* the operator uses factors and events, so it is destroyed before them */
     measured->setup.op = NULL;
     lr_operator_destroy(measured->first_op);
-    early_sensitivity_finish(&measured->early); /* operators that use this sensitivity are destroyed before */
+    early_sensitivity_finish(&measured->early); /* the operators that use this sensitivity have been destroyed */
     struct event_share *share = &measured->share;
     for (int k = 0; share->frames != NULL && k < share->num_frames; k++) {
         free(share->frames[k].ranges);

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * The measured data and their operator: counts per LOR (histogram.c), histo-images (views.c) or single events
- * (events.c). With several ranks, each rank has a share of the data. */
+ * (events.c). If there are several ranks, each rank has a share of the data. */
 #pragma once
 
 #include "base/parallel.h"
@@ -16,7 +16,7 @@ struct event_share_frame {
     int64_t prompts;  /* number of prompts in the file, including those out of coincidence */
     int64_t kept;     /* number of prompts in coincidence, of all ranks */
     int64_t left_out; /* number of prompts out of coincidence */
-    int64_t first;    /* index in this rank's list of its first event of the frame */
+    int64_t first;    /* index of the frame's first event in this rank's list */
     int64_t *ranges;  /* owned [subsets + 1] ranges of this rank's events, relative to its first event of the frame;
                          NULL = not requested */
     int64_t *begins;  /* owned [subsets + 1] ranges of all ranks' events */
@@ -45,7 +45,7 @@ struct event_share {
 
 struct measurement;
 
-/* A kind of data; there are three. */
+/* One kind of data: histogram_kind, views_kind or events_kind. */
 struct measurement_kind {
     /* Reads scanner, grid, data, factors and images, and makes the operator. Exceptions: for histograms, setup_operator
      * makes the operator later; with frames, open_frame opens data and operator. */
@@ -61,8 +61,8 @@ struct measurement_kind {
 };
 extern const struct measurement_kind histogram_kind, views_kind, events_kind;
 
-/* A struct of zeros is valid. measurement_finish frees it. It must not move, because operators and sources point into
- * it. */
+/* The measured data of a run, and their operator. A struct of zeros is valid, and measurement_finish frees the data.
+ * The struct must not move, because operators and sources point into it. */
 struct measurement {
     const struct measurement_kind *kind;
     const struct recon_request *request;
@@ -71,7 +71,7 @@ struct measurement {
     const lr_progress *progress; /* progress of projections */
     int subsets;
 
-    lr_lor_data *data, *delayeds, *additive; /* delayeds NULL = the data have no delayeds */
+    lr_lor_data *data, *delayeds, *additive; /* delayeds: NULL if the data have no delayeds */
     lr_randoms *randoms;
     double counts;       /* counts of all ranks, without delayeds */
     double additive_sum; /* list mode: sum of the additive term over all LORs; 0 = not known */
@@ -87,7 +87,7 @@ struct measurement {
     uint64_t digest; /* digest of the measured data of all ranks; 0 = no data */
     uint64_t beside; /* events: digest of corrections, time resolutions and the additive term */
 
-    /* List mode, even if its events are counted per LOR. */
+    /* These members are for list mode, even if its events are counted per LOR. */
     lr_event_counts events;
     lr_events_format events_format;
 
@@ -98,15 +98,15 @@ struct measurement {
     lr_blobs blobs; /* used by `listmode` if the image consists of blobs */
     bool has_tof;
     struct early_sensitivity early;
-    struct event_share share;          /* used with several ranks */
-    struct lr_background freeing;      /* frees the list's events in the background */
-    lr_event_corrections *corrections; /* corrections of the list's events */
+    struct event_share share;     /* used with several ranks */
+    struct lr_background freeing; /* frees the list's events in the background */
+    lr_event_corrections *corrections;
     lr_lor_source sensitivity_factors; /* factors of the sensitivity, which come from the corrections */
 
     /* Frames of list mode. */
     lr_event_list *all_events; /* all events of the file */
     int64_t *frame_prompts;    /* owned [num_intervals] */
-    int64_t frame_range[2];    /* frames of this run: the first one, and the one after the last */
+    int64_t frame_range[2];    /* [0]: first frame of this run; [1]: the frame after its last */
     int frame;                 /* the current frame */
     lr_operator *first_op;     /* the operator whose sensitivity all frames use; NULL until it is made */
 
@@ -139,7 +139,7 @@ lr_status measurement_open_scanner(struct measurement *measured, struct cli_args
 /* Reads factors per LOR into setup.params. */
 lr_status measurement_read_factors(struct measurement *measured);
 
-/* Reads the initial image, the prior's kappa image and the true image, as far as they are given. */
+/* Reads the initial image, the prior's kappa image and the true image, each of them only if it is given. */
 lr_status measurement_read_images(struct measurement *measured);
 
 /* Returns the source of list mode on the command line. */
@@ -166,8 +166,8 @@ uint64_t recon_digest_image(const lr_image *image);
 
 /* --- several ranks --- */
 
-/* Compare one thing of all ranks: their options, the contents of an input (digest 0 = none), or the numbers of a file.
- * errors: ranks differ. */
+/* Each of these functions compares one thing among all ranks: the options, the contents of an input (digest 0 = none),
+ * or the numbers of a file. errors: ranks differ. */
 lr_status measurement_compare_options(const struct measurement *measured, const struct cli_args *args);
 lr_status measurement_compare_contents(const struct measurement *measured, const char *what, uint64_t digest);
 lr_status measurement_compare_numbers(const struct measurement *measured, const char *what, uint64_t digest,

@@ -18,7 +18,7 @@ enum recon_randoms { RECON_RANDOMS_AUTO, RECON_RANDOMS_NONE };
 /* Names on the command line and in files; NULL at the end. */
 extern const char *const recon_families[], *const recon_algorithms[], *const recon_schemes[];
 
-/* The times of a frame, begin_s <= t < end_s, in the seconds of the list. */
+/* A frame has the events with begin_s <= t < end_s. t is the time of an event in the list. */
 struct recon_interval {
     double begin_s, end_s;
 };
@@ -59,7 +59,7 @@ struct recon_request {
     double psf_mm[3];
 
     /* Family direct. */
-    bool without_fit;    /* the result is only the image, which the device makes by whole updates */
+    bool without_fit;    /* no log-likelihood is needed, so the device can do whole updates */
     int views_per_block; /* number of consecutive views (in geometric order) that form a subset; 0 = subsets have
                             interleaved views */
     const char *factors;

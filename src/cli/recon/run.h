@@ -15,7 +15,7 @@ struct recon_frame {
     lr_iteration *history; /* owned [iterations] */
     int num_done;
     double image_sum;
-    lr_image *image; /* owned; --frames-in-one; NULL = none */
+    lr_image *image; /* owned; used with --frames-in-one; NULL = none */
 };
 
 /* The checkpoints of a run. The caller sets the first two members. */
@@ -30,8 +30,8 @@ struct recon_checkpoint {
 };
 
 /* Writes a checkpoint if one is due after file->iterations. file: the state, without images. images: [count] images of
- * the operator. NULL = `file` has the images of --combine paper, and a checkpoint is always written. Errors become
- * warnings. */
+ * the operator. If `images` is NULL, `file` already has the images of --combine paper, and a checkpoint is always
+ * written. Errors become warnings. */
 lr_status checkpoint_save(struct recon_checkpoint *checkpoint, lr_checkpoint *file, const lr_vector *const *images,
                           int count);
 
@@ -43,7 +43,7 @@ lr_status checkpoint_resume(struct recon_checkpoint *checkpoint, int *iterations
 lr_status checkpoint_find_frame(const struct recon_checkpoint *checkpoint, const struct recon_frame *frames,
                                 int64_t *first);
 
-/* Ends the checkpoints of one image, before the next image begins. */
+/* Frees the checkpoint that was read, and resets `start` and `saved`, before the next image begins. */
 void checkpoint_forget(struct recon_checkpoint *checkpoint);
 
 /* Numbers about the image of an iteration, in addition to lr_iteration. */
@@ -54,7 +54,7 @@ struct recon_step {
     lr_composition composition;
 };
 
-/* A reconstruction. A struct of zeros is valid. It must not move. */
+/* A reconstruction. A struct of zeros is valid. The struct must not move. */
 struct recon_run {
     struct measurement *measured;
     struct recon_checkpoint checkpoint;
@@ -85,7 +85,8 @@ lr_status recon_check_image(const struct recon_run *run);
 /* Writes a PNG with three slices through the centre of the activity. */
 lr_status recon_draw(const struct recon_run *run);
 
-/* Prints the result on standard output: one line, or a JSON object if there are no frames. */
+/* Prints the result on standard output: one line or, with --json, a JSON object. With --json and frames, prints
+   nothing, because recon_report_frames prints the object. */
 void recon_report(const struct recon_run *run, bool stopped);
 
 /* Prints a JSON object about all frames on standard output. */

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Stores the time when an image was ready, and the image's error |image - truth| / |truth|. An image that does not count
- * emissions is first multiplied by the factor that makes its error least. */
+/* Stores the time when an image was ready, and the image's error |image - truth| / |truth|. If the image's values are
+ * not emissions, the image is first multiplied by the factor that minimises the error. */
 static lr_status note_step(struct recon_run *run, const lr_vector *image)
 {
     const lr_image *truth = run->measured->truth;

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* All data of the verb. A struct of zeros is valid. It must not move. */
+/* All data of the verb. A struct of zeros is valid. The struct must not move. */
 struct recon {
     struct recon_request request;
     struct measurement measured;
@@ -23,9 +23,9 @@ struct recon {
     struct run_bar bar;
 };
 
-/* Counts the projections of all LORs: one projection for the sensitivity, and two projections (forward and back) in
- * each iteration, which need only LORs with data. Projections of single LORs take up to five times as long as
- * projections of whole module pairs (backend native). */
+/* Counts projections, in units of a projection of all LORs. The sensitivity is one projection. Each iteration has two
+ * (forward and back), which need only the LORs with data. A projection of single LORs takes up to five times as long as
+ * a projection of the same LORs in whole module pairs (backend native). */
 static double count_projections(const struct recon *recon)
 {
     const lr_lor_data *data = recon->measured.data;
@@ -34,8 +34,8 @@ static double count_projections(const struct recon *recon)
     return 1.0 + 2.0 * recon->run.iterations * part;
 }
 
-/* Counts the same projections by their cost without a stored matrix. Subsets of interleaved LORs cost more than one
- * projection of all LORs; lists of single LORs do not. */
+/* Counts the projections that a stored matrix would replace, by their cost without the matrix. A pass over subsets of
+ * interleaved LORs costs more than one projection of all LORs. A list of single LORs does not cost more. */
 static double count_replaced(const struct recon *recon)
 {
     const struct measurement *measured = &recon->measured;
@@ -43,8 +43,9 @@ static double count_replaced(const struct recon *recon)
     return measured->data->index != NULL ? all - 1 + cost : all * cost;
 }
 
-/* Names the memory of a matrix that --store auto does not keep on a software renderer, where making it takes as long as
- * 50 projections or more, although many more projections follow. */
+/* Reports the memory that the matrix would take with --store yes. The message appears if --store auto has not kept the
+ * matrix on a software renderer, although at least 100 projections follow. On a software renderer, making the matrix
+ * takes at least as long as 50 projections. */
 static lr_status say_not_kept(const struct setup *setup)
 {
     static const double many = 100;

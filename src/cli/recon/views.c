@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * recon --operator direct: histo-images. With several ranks, each rank has some views. */
+ * recon --operator direct: histo-images. If there are several ranks, each rank has some of the views. */
 #include "cli/recon/measurement.h"
 
 #include <stdio.h>
@@ -16,7 +16,8 @@ static lr_status find_subsets(struct measurement *measured, const lr_view *views
     const int per_block = measured->request->views_per_block;
     if (per_block > 0) {
         measured->subsets = (count - 1) / per_block + 1;
-        /* If every tilt has the same azimuths, blocks of views are consecutive in the geometric order. */
+        /* If every tilt has the same azimuths, the views of a block follow each other in the geometric order
+           (lr_view_set_order). Otherwise they follow each other in the file. */
         int azimuths = 1, *order = calloc((size_t)count, sizeof(*order));
         if (order == NULL) return report_error(measured->setup.report, LR_FAILED, "no memory for %d views", count);
         while (azimuths < count && views[azimuths].tilt_deg == views[0].tilt_deg) azimuths++;
@@ -43,7 +44,7 @@ struct view_share {
     int taken;      /* number of this rank's views that have been read */
     int32_t *views; /* owned [views of the file] indices of this rank's views */
     uint64_t digest;
-    double sums[2];         /* --bootstrap: sum of the file's counts, and sum of this rank's drawn counts */
+    double sums[2];         /* --bootstrap: sums of counts; [0]: of the file, [1]: drawn for this rank's views */
     int64_t values;         /* number of values of the file that have been read */
     lr_histo_images *histo; /* owned: this rank's views; NULL until the first one is read */
 };
@@ -72,7 +73,7 @@ static lr_status assign_views(struct view_share *own, const lr_histo_images *all
         goto done;
     }
 
-    /* Guesses of ranks (--combine paper) keep the order of views. */
+    /* No subsets are made for --combine paper. The ranks then get the views in turn, in the order of the file. */
     if (measured->request->combine == RECON_EXACT)
         status = find_subsets(measured, all->views, count, measured->subset_of);
     if (status != LR_OK) goto done;

@@ -147,8 +147,8 @@ static const struct lr_backend_fns compute_fns = {
     .destroy = destroy,
 };
 
-/* Sums are in fixed point if LORs have more terms than this on average, because a float sum of many terms loses
- * digits. */
+/* With the pairs method, sums are in fixed point if LORs have more terms than this on average. A float sum of that many
+ * terms loses digits. */
 static const double many_terms = 8192.0;
 
 /* Returns true if the LORs of some module pair have more than `many_terms` terms on average. A LOR has one term for

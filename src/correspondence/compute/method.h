@@ -25,7 +25,8 @@ struct lr_method {
     /* errors: NULL, logged. */
     void *(*create)(const struct lr_method_params *params);
     void (*destroy)(void *self);
-    /* Starts to build the programs of projections. lists: true = also the programs for lists of single LORs. */
+    /* Starts to build the programs of projections and of the sensitivity. lists: true if the parts are lists of single
+       LORs, while the sensitivity is computed for all LORs. */
     lr_status (*prepare)(void *self, bool lists);
 
     /* Projects the pairs of a selection forward to their values, or back from them. Vectors are on the host or at the
@@ -33,8 +34,8 @@ struct lr_method {
      * A method is allowed to skip these LORs: a forward projection then writes arbitrary finite numbers to their
      * values, and a back-projection counts their values as 0. */
     lr_status (*project)(void *self, bool is_forward, const lr_selection *part, lr_vector *image, lr_vector *values);
-    /* Projects a selection of single LORs, for data in which nearly all LORs are empty. values: [num_lors], on the
-     * host. NULL = the method always projects all LORs, with vectors on the host. */
+    /* Projects single selected LORs, for data in which nearly all LORs are empty. values: [num_lors], on the host. A
+     * method without this function projects all LORs instead, between vectors on the host. */
     lr_status (*project_lors)(void *self, bool is_forward, const lr_selection *part, lr_vector *image, float *values);
 
     /* Passes every element of the rows to the sink, in order. */

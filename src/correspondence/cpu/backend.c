@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The number of rows of a block per worker. The number is large, so that starting threads takes little of the time, and
- * workers with short rows wait little for the others. */
+/* The number of rows of a block per worker. Blocks are large, so that starting threads takes little of the time, and
+ * workers with short rows do not wait long for the others. */
 #define ROWS_PER_WORKER 16
 #define MAX_BLOCK_ROWS 256
 
@@ -209,7 +209,8 @@ static lr_status project_block(void *user, struct cpu *cpu, int64_t first, int n
     return LR_OK;
 }
 
-/* Each LOR adds up its voxels in ascending order, and each voxel its LORs. */
+/* The terms of a LOR are added in ascending order of the voxels, and the terms of a voxel in ascending order of the
+   LORs. */
 static lr_status project(void *self, bool is_forward, const lr_selection *part, const lr_vector *in, lr_vector *out)
 {
     struct cpu *cpu = self;
@@ -257,7 +258,7 @@ lr_status lr_cpu_backend_create(const struct lr_backend_params *params, struct l
     struct cpu *cpu = lr_alloc(1, sizeof(*cpu), "the cpu backend", params->log);
     if (cpu == NULL) return LR_FAILED;
 
-    /* A block has a row for every worker if its elements fit into memory. */
+    /* A block has ROWS_PER_WORKER rows per worker, at most MAX_BLOCK_ROWS, but at least one row per worker. */
     const int threads = params->threads;
     const int rows_per_block = ROWS_PER_WORKER * threads < MAX_BLOCK_ROWS ? ROWS_PER_WORKER * threads : MAX_BLOCK_ROWS;
     cpu->block_rows = rows_per_block > threads ? rows_per_block : threads;

@@ -19,7 +19,7 @@ struct lr_cpu_module {
     double centre[3], u[3], v[3], normal[3];
     int crystals[2];
     double pitch[2], face[2];
-    double half[2]; /* half sizes of the pitch rectangle */
+    double half[2]; /* half the edges of the rectangle: crystals * pitch / 2 */
     double radius;  /* distance from the centre to a corner */
     int layer;
 };
@@ -60,8 +60,8 @@ struct lr_cpu_view {
         double sine, cosine;          /* sine and cosine of half the opening angle of the cone that encloses the
                                          module's bounding sphere */
     } * toward;                       /* [num_modules] */
-    struct lr_cpu_sighting *opposite; /* [num_opposite], capacity num_modules: modules on the other side of the point
-                                         than the primary */
+    struct lr_cpu_sighting *opposite; /* [num_opposite], capacity num_modules: modules that lie beyond the point, as
+                                         seen from the primary */
     struct lr_cpu_sighting *before;   /* [num_before], capacity num_modules: modules of the primary's layer, on the same
                                          side of the point, that are at least partly in front of the primary's plane */
     int num_opposite, num_before;

@@ -12,7 +12,7 @@
  * edge. */
 #define NOTHING 1e-13
 
-/* The tolerance, in cells, when faces are searched that a box may touch. */
+/* The tolerance, in cells, of the search for faces that a box may touch. */
 #define SLACK 1e-9
 
 /* The eye (the sample point) and a pair of modules. Coordinates on the primary's plane are plane coordinates of
@@ -141,7 +141,8 @@ static void find_blockers(const struct pair *pair, const struct lr_cpu_sighting 
     for (int k = 0; k < view->num_opposite + view->num_before; k++) {
         const bool is_opposite = k < view->num_opposite;
         const struct lr_cpu_sighting *other = is_opposite ? &view->opposite[k] : &view->before[k - view->num_opposite];
-        /* In front of the primary, only modules of its layer can hide it. */
+        /* All modules of `before` are in the primary's layer and may hide it. An opposite module may hide the secondary
+           only if both are in the same layer. */
         const bool hides =
             !is_opposite || view->scene->modules[other->module].layer == view->scene->modules[secondary->module].layer;
         if (hides && other->module != secondary->module && other->low[0] <= secondary->high[0] &&
@@ -152,8 +153,8 @@ static void find_blockers(const struct pair *pair, const struct lr_cpu_sighting 
     }
 }
 
-/* Adds the visible part of a piece. place[0]: the first blocker that is still to be tested. place[1]: a number of
- * edges; the piece is known to be on the left of the first so many edges of this blocker. The outside of a convex
+/* Adds the visible part of a piece. place[0]: the first blocker that is still to be tested. place[1]: number of this
+ * blocker's edges, counted from the first, that are known to have the piece on their left. The outside of a convex
  * blocker is divided into one part for each edge: the part on the right of this edge and on the left of all earlier
  * edges. */
 static void add_visible(const struct pair *pair, const struct lr_cpu_polygon *piece, const int place[2],

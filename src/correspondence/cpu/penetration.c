@@ -156,7 +156,7 @@ static lr_status cross_module(const struct lr_cpu_view *view, const struct lr_cp
     bool is_inside = true;
     while (is_inside) {
         double part[2] = {range[0], range[1]},
-               leave[2]; /* t where the line is within the crystal; t where it leaves the cell along each axis */
+               leave[2]; /* part: t within the crystal; leave: t where the line leaves the cell along each axis */
         for (int axis = 0; axis < 2; axis++) {
             const double centre = lr_cpu_face_centre(cells, axis, cell[axis]), half = 0.5 * cells->face[axis];
             const double step = local.step[axis];

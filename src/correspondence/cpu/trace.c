@@ -17,7 +17,7 @@ struct line {
     double ray[3];   /* from the eye to this point */
 };
 
-/* The end of a line on the other side of the eye than the primary. */
+/* The end of a line beyond the eye, as seen from the primary. */
 struct hit {
     const struct lr_cpu_sighting *met; /* NULL = the line hits no module */
     double t;                          /* position of the hit: eye - t ray */

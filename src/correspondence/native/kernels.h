@@ -20,7 +20,7 @@ struct lr_native_module {
     double centre[2], tangent[2], normal[2]; /* coordinates across the axis */
     double pitch, face;
     int num_columns;
-    double start_along; /* coordinate of the first cell's edge */
+    double start_along; /* coordinate of the lower edge of the first cell */
     double pitch_along, face_along;
     int num_cells;
     int step, step_along; /* step of the crystal number from one column to the next (step), and from one cell to the
@@ -72,7 +72,7 @@ static inline int64_t lr_native_block_size(const struct lr_native_scene *scene, 
 /* Returns true if column ci of module i and column cj of module j may have LORs in coincidence. */
 bool lr_native_columns_allowed(const struct lr_native_scene *scene, int64_t pair, int ci, int cj);
 
-/* Returns true if a LOR is in coincidence. columns, cells: of its crystals in modules i and j. */
+/* Returns true if a LOR is in coincidence. columns, cells: those of the LOR's crystals in modules i and j. */
 bool lr_native_allowed(const struct lr_native_scene *scene, int64_t pair, const int columns[2], const int cells[2]);
 
 /* Returns true if the mask of a pair has one bit per LOR. */
@@ -131,8 +131,8 @@ bool lr_native_sees(const struct lr_native_scene *scene, int64_t pair, const dou
 struct lr_native_crossing lr_native_cross(const struct lr_native_side sides[2], bool i_is_primary);
 
 /* The crystal columns begin[0] <= ci < end[0] of the pair's module i, and begin[1] <= cj < end[1] of module j. If
- * `part` is not NULL, only combinations of columns with LORs of the part count. They are recognised by the sum of the
- * positions of ci and cj around the axis, first + step[0] ci + step[1] cj. */
+ * `part` is not NULL, only combinations of columns with LORs of the part count. Such combinations are recognised by the
+ * sum of the positions of ci and cj around the axis, first + step[0] ci + step[1] cj. */
 struct lr_native_range {
     int begin[2], end[2];
     const lr_lors *lors;
@@ -170,7 +170,8 @@ struct lr_native_axial {
 struct lr_native_starts {
     double exact_a, exact_b; /* from the point to the edge of the first cell */
     float a, b;
-    float base; /* coordinate on the primary of the secondary's first edge, relative to the primary's first edge */
+    float base; /* position of the secondary's first edge after projection onto the primary, relative to the primary's
+                   first edge */
 };
 
 /* The elements of a strip and a point. Each has a weight, and the position of its value in the block. */
@@ -255,7 +256,7 @@ static inline void lr_native_clamped_line(float middle, float rise, float half, 
 
 /* The overlap of modules that are not parallel across the axis. q_middle: middle of the primary cell, relative to the
  * start of the primary. below: lower edge of the secondary cell, relative to the start of the secondary. base: position
- * of the secondary's start on the primary, relative to the primary's start. */
+ * of the secondary's start after projection onto the primary, relative to the start of the primary. */
 static inline struct lr_native_overlap lr_native_bent_overlap(const struct lr_native_strip *strip,
                                                               const struct lr_native_axial *axial,
                                                               const struct lr_native_starts *starts, const float at[2])

@@ -55,8 +55,9 @@ struct exact_lists {
     float *y, *height, *taper, *skew;
 };
 
-/* Lists the cells of the primary in groups. Each cell is listed with all secondary cells that may be visible through
- * any cell of the group. Returns the number of slots. */
+/* Lists the cells of the primary in groups. Each cell is listed with its first secondary cell and those that follow.
+ * All cells of a group have the same number of secondary cells: the largest that one of them needs. Returns the number
+ * of slots. */
 static int list_cells(const int cells[2], const int32_t *restrict first, const int32_t *restrict last,
                       const struct exact_lists *lists)
 {

@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-/* The number of LORs of a stretch, that is of consecutive LORs of the list that are sorted together. */
+/* The number of LORs of a stretch. A stretch is a range of the list whose LORs are sorted together. */
 #define STRETCH ((int64_t)1 << 22)
 
 /* The number of jobs per thread, and the number of groups of LORs per job. */
@@ -100,8 +100,8 @@ struct meeting {
     double starts[2]; /* start of the primary's and of the secondary's first cell */
 };
 
-/* Returns the solid angle / 2 pi of the part of primary cell cells[0] that is visible through secondary cell cells[1].
- * If the strip is cut into pieces, this is the solid angle within one piece. */
+/* Returns the solid angle / 2 pi of the region of primary cell cells[0] that is visible through secondary cell
+ * cells[1]. If the strip's cells are cut into pieces, only piece `part` of the primary cell counts. */
 static float exact_element(const struct meeting *meeting, const struct lr_native_starts *starts, const int cells[2],
                            int part)
 {
@@ -143,8 +143,8 @@ static void meet_entry(const struct meeting *meeting, const struct entry *entry)
     const int64_t column =
         (int64_t)(meeting->y / scene->num_samples[1]) * scene->num_voxels[0] + meeting->x / scene->num_samples[0];
     const int64_t row = column * scene->num_voxels[2]; /* index of the row of voxels along the axis */
-    /* The primary cell is visible through the secondary cell only from points between these two, which include a margin
-     * for rounding. */
+    /* Finds the range `low` to `high` of the points from which the primary cell may be visible through the secondary
+     * cell. `slack` is a margin for rounding. */
     const struct lr_native_axial *axial = &meeting->axial;
     const double bend = 0.5 * fabs((double)meeting->strip->dtau), slack = 1e-3 * scene->spacing[2];
     const double on_a = meeting->starts[0] + (cells[0] + 0.5) * axial->exact_pitch_a;
@@ -216,7 +216,7 @@ static void meet_column(struct meeting *meeting, const int64_t group[2])
     }
 }
 
-/* In a forward projection, adds the sums of a group, which are floats, to the totals in double. */
+/* In a forward projection, adds the float sums of a group to the totals in double. */
 static void add_to_totals(const struct lors *lors, const int64_t group[2])
 {
     for (int64_t k = group[0]; lors->values != NULL && k < group[1]; k++) {

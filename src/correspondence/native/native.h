@@ -108,7 +108,7 @@ static inline void lr_native_set_status(atomic_int *status, lr_status found)
 /* Working memory of one thread. */
 struct lr_native_view {
     struct lr_native_run_state *run; /* jobs that are running; NULL = none */
-    bool reports;                    /* true in the thread that started the work, which reports its progress */
+    bool reports;                    /* true in the thread that started the work; this thread reports progress */
     const struct lr_native_scene *scene;
     const struct lr_native_kernels *kernels;
     struct lr_native_strip *strips;
@@ -141,8 +141,8 @@ enum { LR_NATIVE_FEW_CELLS = 256, LR_NATIVE_ROWS_OF_SUMS = 8 };
 /* Returns the cells of a pair's primary and secondary along the axis. */
 struct lr_native_axial lr_native_make_axial(const struct lr_native_scene *scene, int64_t pair, bool i_is_primary);
 
-/* Returns true if module i is the primary for a point in sampled mode: its centre is not nearer to the point than the
- * centre of module j. */
+/* Returns true if module i is the primary for a point in sampled mode. The centre of module i is then at least as far
+ * from the point as the centre of module j. */
 bool lr_native_farther_is_i(const struct lr_native_scene *scene, int64_t pair, const double point[2], double along);
 
 /* --- columns of points that may see a pair --- */

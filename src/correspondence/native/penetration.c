@@ -84,13 +84,14 @@ struct lanes {
 
 /* Working memory of a thread. */
 struct worker {
-    struct seen_module *seen;         /* [num_modules] as seen from the current point, for rows and back */
+    struct seen_module *seen;         /* [num_modules] as seen from the current point; not used in forward
+                                         projections */
     struct target *opposite, *before; /* [num_modules] */
     int num_opposite, num_before;
     struct crossing *far; /* crystals of the primary that the current line crosses */
     struct lanes lanes;
-    struct lr_elements elements; /* for rows: elements of the current row */
-    double sum;                  /* for back: sum for the current voxel */
+    struct lr_elements elements; /* rows: elements of the current row */
+    double sum;                  /* back: sum for the current voxel */
     lr_status status;
 };
 
@@ -106,9 +107,9 @@ struct use {
     struct worker *worker;
     const unsigned char *wanted; /* [num_pairs] 1 = the pair's elements are needed; NULL = all pairs */
     const int64_t *places;       /* [num_pairs] index of each pair's first value */
-    const float *values;         /* for back: values of LORs; NULL = all are 1 */
-    double *sums;                /* for forward: two sums for each LOR; NULL for rows and back */
-    float scale;                 /* for forward: the voxel's value */
+    const float *values;         /* back: values of LORs; NULL = all are 1 */
+    double *sums;                /* forward: two sums for each LOR; otherwise NULL */
+    float scale;                 /* forward: the voxel's value */
     bool is_row;
 };
 
@@ -141,7 +142,7 @@ static bool may_share_line(const struct seen_module *a, const struct seen_module
 
 /* --- one line through one box --- */
 
-/* A line at + t step in the coordinates of a box, and its current cell. */
+/* The line `at` + t `step` in the coordinates of a box, and its current cell. */
 struct path {
     const struct box *box;
     float at[3], step[3], range[2];
@@ -177,7 +178,7 @@ static bool enter_box(struct path *path, float end)
     return path->range[1] > path->range[0];
 }
 
-/* Returns the length, in t, of the line in the crystal of its cell. */
+/* Returns the length, in units of t, of the line's part within the crystal of the current cell. */
 static float crystal_part(const struct path *path)
 {
     const struct box *box = path->box;
@@ -362,8 +363,8 @@ static float place_in_stratum(int module, int index, int other, int second)
     return (float)(sum >> 8) / 16777216.0f;
 }
 
-/* Returns the coordinate of a line along an axis, from its stratum and its position there. *width: receives the width
- * of the stratum. */
+/* Returns the coordinate of a line along an axis. index: number of the line's stratum. place: position of the line in
+ * this stratum, 0 to 1. *width: receives the width of the stratum. */
 static float find_stratum(const struct box *box, int rays, int axis, int index, float place, float *width)
 {
     if (axis == 2) {
@@ -420,7 +421,7 @@ static void follow_side(const struct use *use, int primary, const struct path *p
     }
 }
 
-/* Adds all elements of a point whose primary is this module. */
+/* Adds all elements of a point that have this module as their primary. */
 static void follow_primary(const struct use *use, const struct seen_module *seen, int primary)
 {
     const struct stopping *stopping = use->stopping;
@@ -816,8 +817,7 @@ lr_status lr_native_penetration_create(const struct lr_backend_params *params, s
     stopping->boxes = lr_alloc(modules, sizeof(*stopping->boxes), "the modules", params->log);
     stopping->workers = lr_alloc(params->threads, sizeof(*stopping->workers), "threads", params->log);
     if (stopping->boxes == NULL || stopping->workers == NULL) goto failed;
-    int most = 0; /* largest number of crystals that a line crosses; it moves by one cell along u or v from each to the
-                     next */
+    int most = 0; /* largest number of crystals that a line crosses, if each step goes to a neighbour along u or v */
     for (int m = 0; m < modules; m++) {
         const lr_module *module = &params->scanner->modules[m];
         struct box *box = &stopping->boxes[m];

@@ -4,8 +4,8 @@
  * The native backend: projections by columns on the processor's vector units, in single precision
  * (docs/method/correspondence.md, "Columns in native"). This file creates the backend and projects whole module pairs.
  * A job of a forward projection computes the values between some crystal columns of one module and all crystal columns
- * of the other one. The job adds up the columns of the image in a fixed order. A job of a back-projection computes the
- * sums of its own voxels. */
+ * of the other one. The job visits the columns of the image in a fixed order and adds their terms to these values. A
+ * job of a back-projection computes the sums of its own voxels. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "correspondence/native/native.h"
@@ -14,15 +14,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns a window over the part's pairs that is before the first pair. */
+/* Returns a window that is empty and stands before the first pair of the part. */
 static struct lr_pair_window pairs_of(const struct lr_native *native, const lr_selection *part)
 {
     return lr_pair_window_begin(native->scene.params.lors, part != NULL ? part->pairs : NULL,
                                 part != NULL ? part->num_pairs : 0);
 }
 
-/* A copy of the values of a pair, between the order of data files and the order of blocks. If `sums` is not NULL,
- * values are copied from blocks, otherwise to blocks. */
+/* The arguments of copy_values. If `sums` is not NULL, values are copied from the order of blocks to the order of data
+ * files, otherwise in the other direction. */
 struct copy {
     const double *sums; /* sums of all blocks, which are copied to `values`; NULL = `given` is copied to `blocks` */
     float *values;      /* output in the order of files: `scale` times the sums */
@@ -63,10 +63,9 @@ static void copy_values(const struct lr_native_scene *scene, int64_t index, cons
 
 /* === forward projection === */
 
-/* The approximate number of values of a job, which must fit into a processor's cache. */
+/* The approximate number of values of a job. They must fit into a processor's cache. */
 #define JOB_VALUES ((int64_t)1 << 18)
 
-/* The number of jobs per thread. */
 enum { JOBS_PER_THREAD = 8 };
 
 struct job {
@@ -383,7 +382,7 @@ static lr_status back(struct lr_native *native, const lr_selection *part, const 
     lr_status status = window.sources != NULL && window.sums != NULL ? LR_OK : LR_FAILED;
     if (status != LR_OK) goto finish;
 
-    /* The size of a window is the limit, but it always has room for the largest pair. */
+    /* A window holds at most `limit` values, but always has room for the largest pair. */
     const int64_t limit_bytes = scene->params.max_memory_bytes > 0 && scene->params.max_memory_bytes < WINDOW_BYTES
                                     ? scene->params.max_memory_bytes
                                     : WINDOW_BYTES;

@@ -104,7 +104,7 @@ lr_status lr_native_scene_init(struct lr_native_scene *scene, const struct lr_ba
                         "attenuation as factors per LOR, or use backend compute, raster or cpu");
     }
     if (lr_lors_axial_axis(lors) < 0) {
-        int odd = 0; /* the first module that does not stand along z as module 0 does */
+        int odd = 0; /* first module whose axis along z (u or v) is not that of module 0 */
         const int usual = lr_module_axial(&scanner->modules[0], 2);
         while (usual >= 0 && odd < scanner->num_modules - 1 && lr_module_axial(&scanner->modules[odd], 2) == usual)
             odd++;

@@ -193,7 +193,7 @@ struct scan {
     int begin, end; /* points with this primary */
 };
 
-/* Makes the cells of the primary for each of the `parts` equal pieces of a face. */
+/* Divides a face of the primary into `parts` equal pieces, and makes the cells of each piece. */
 static void cut_axials(struct scan *scan, int parts)
 {
     for (int n = 0; n < parts && parts != scan->num_axials; n++) {

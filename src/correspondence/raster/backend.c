@@ -268,7 +268,7 @@ lr_status lr_raster_backend_create(const struct lr_backend_params *params, struc
         status = gl_context_make_current(raster->ctx);
     }
     if (status == LR_OK) {
-        /* A large atlas keeps a device busy, a small one keeps batches short. */
+        /* A large atlas keeps a device busy, and a small one keeps batches short. */
         const int64_t num_modules = params->lors->scanner->num_modules;
         const int texture = limits->max_texture_size, viewport = limits->max_viewport_size[0];
         const int most = texture < viewport ? texture : viewport;

@@ -68,7 +68,7 @@ enum {
 /* A block's shared memory. Slab c is in slot c % depth. */
 struct band_room {
     uint64_t *is_there, *is_free; /* [depth] */
-    band_slab *lists;             /* [warps][num_lists + 1]; the last entry begins with the step after all lists */
+    band_slab *lists;             /* [warps][num_lists + 1]; the last entry's first step is the step after all lists */
     int2 *begins;                 /* [num_slabs]: first octet and row of each slab */
     unsigned char *slabs;
 };
@@ -121,7 +121,8 @@ __device__ inline void gather_bands(const lr_cuda_bands &pass, const band_block 
     const band_slab *lists = room.lists + (warp.pair * pass.sides + warp.side) * (pass.num_lists + 1);
     ring_place here = {0, 0};
     for (int c = 0; c < warp.pair * LR_CUDA_BAND_ROWS; c++, here = next_place(pass.depth, here)) {
-        wait_for(room.is_there + here.slot, here.round); /* later slabs may arrive first */
+        wait_for(room.is_there + here.slot, here.round); /* the slab may still be arriving, even if a later one has
+                                                            arrived */
         free_slot(room, here.slot);
     }
     for (int d = 0; d < pass.num_lists; d++, here = next_place(pass.depth, here)) {
@@ -141,8 +142,9 @@ __device__ inline void gather_bands(const lr_cuda_bands &pass, const band_block 
 
 #endif
 
-/* Most threads of a block, and the least number of blocks for which a multiprocessor must have registers. A crowded
- * multiprocessor has more blocks, whose warps are slower. Kernels that vary need more registers. */
+/* The largest number of threads of a block, and the smallest number of blocks for which a multiprocessor must have
+ * registers. A crowded multiprocessor has more blocks, whose warps are slower. Blurring kernels that vary between
+ * voxels need more registers. */
 constexpr int most_threads(int height, bool crowded)
 {
     return LANES * LR_CUDA_BAND_PAIRS *
@@ -168,8 +170,8 @@ __global__ void __launch_bounds__(most_threads(Height, Crowded), least_blocks(Ke
     const bool has_spots = pass.num_rows > 1;
     let_next_kernel_begin();
 
-    /* Shared memory has the lists of all warps, and records of the steps: one record before the first step, and two
-     * after the last step, which are loaded ahead. */
+    /* Shared memory holds the lists of all warps. In a crowded block, it also holds the records of all steps, one more
+     * record before the first step, and two more after the last step, because records are loaded ahead. */
     const int of_warp = pass.num_lists + 1, listed = pass.sides * LR_CUDA_BAND_PAIRS * of_warp;
     const int held = pass.held_steps > 0 ? pass.held_steps + 3 : 0;
     uint64_t *barriers = reinterpret_cast<uint64_t *>(shared);
@@ -282,8 +284,8 @@ int lr_cuda_launch_bands(bool forward, const lr_cuda_bands *pass, const lr_cuda_
         const bool is_there = error == cudaSuccess && result == cudaDriverEntryPointSuccess;
         return is_there ? reinterpret_cast<encode_tiled>(found) : nullptr;
     }();
-    /* Describes a sorted source to the tensor unit, fastest axis first. For each octet, the slices' high halves are one
-     * run of longs, and their low halves another. Elements of a box beyond the array are zero. */
+    /* Describes a sorted source to the tensor unit, fastest axis first. An octet has a run of longs with the high parts
+     * of all slices, and then a run with the low parts. Elements of a box beyond the array are zero. */
     const cuuint64_t longs = (cuuint64_t)pass->layout.size[2] * LONGS, run = longs * sizeof(uint64_t);
     const cuuint64_t octets = (cuuint64_t)pass->pitch / LR_CUDA_OCTET;
     const cuuint64_t size[4] = {longs, 2, octets, (cuuint64_t)pass->num_lattice_rows};
@@ -327,7 +329,7 @@ namespace
 enum {
     MOST_THREADS = 1024,
     FEW_THREADS = 128, /* for a stream next to other streams: small blocks fit between blocks of the other streams */
-    MOST_SLICES = 128, /* slices that threads take side by side */
+    MOST_SLICES = 128, /* largest number of slices that a group of threads takes at once */
 };
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
@@ -346,7 +348,8 @@ __device__ inline float largest_in_block(float number)
 
 #endif
 
-/* Sorts a row of the lattice per block. Kept: number of pieces that a thread holds in registers. */
+/* Each block sorts one row of the lattice. Kept: number of pieces (slices of an octet) that a thread holds in
+   registers. */
 template <int Kept, int Threads>
 __global__ void __launch_bounds__(Threads, Threads == MOST_THREADS ? 2 : 8)
     sort_rows(const __grid_constant__ lr_cuda_bands pass, const float4 *source,

@@ -61,13 +61,13 @@ __device__ inline float scale_for(float peak)
     return peak > 0 ? ldexpf(1.0f, 15 - exponent) : 1.0f;
 }
 
-/* The factor from numbers that were multiplied by scale_for(peak) back to true values. */
+/* Returns the factor that converts numbers multiplied by scale_for(peak) back to true values. */
 __device__ inline float unit_of(float peak)
 {
     return 1 / scale_for(peak);
 }
 
-/* Number of 16-bit numbers in an octet of this many slices: high and low parts. */
+/* Returns the count of 16-bit numbers in an octet of this many slices. Each source value has a high and a low part. */
 __device__ inline int sorted_octet(int slices)
 {
     return 2 * slices * LR_CUDA_OCTET;
@@ -75,7 +75,7 @@ __device__ inline int sorted_octet(int slices)
 
 /* --- the gather --- */
 
-/* Finds the origin of a block's slab c in the sorted source: slice, octet, row. */
+/* Finds the origin of a block's slab c in the sorted source. at[0]: slice; at[1]: octet; at[2]: row. */
 __device__ inline void slab_begin(const lr_cuda_bands &pass, const band_block &block, int c, int32_t at[3])
 {
     const int late = max(c - pass.num_lists + 1, 0); /* number of slabs before the first pair of warps has a list */
@@ -85,7 +85,8 @@ __device__ inline void slab_begin(const lr_cuda_bands &pass, const band_block &b
     const int4 list = __ldg(pass.lists + c - pair * LR_CUDA_BAND_ROWS);
     at[0] = block.slice + pass.low_slice;
     at[1] = block.octet + (pair == 0 ? list.z : list.w) - base;
-    at[2] = row; /* -1 = the slab lies outside */
+    at[2] = row; /* Returns the range of octets that the grid has on slab c's row, counted from the block's first octet.
+                    x: first octet. y: one after the last. */
 }
 
 /* Returns the octets of slab c's row that the grid has: the first, and one after the last, counted from the block's
@@ -105,7 +106,7 @@ __device__ inline float slab_unit(const lr_cuda_bands &pass, const band_block &b
     return row < 0 ? 0 : load_unit(sorted.units + row);
 }
 
-/* Returns the slab to which a warp applies list d; its unit is not set. Steps at both ends are left out if their
+/* Returns the slab to which a warp applies list d. The slab's unit is not set. Steps at both ends are left out if their
  * sources lie outside the grid. All steps are left out if the grid has none of the outputs. */
 __device__ inline band_slab band_slab_of(const lr_cuda_bands &pass, const band_block &block, const band_warp &warp,
                                          int d)
@@ -125,7 +126,8 @@ __device__ inline band_slab band_slab_of(const lr_cuda_bands &pass, const band_b
 }
 
 /* Computes the products of a slab, step by step. numbers: source values of the slab. after: the step that probably
- * follows the last step of the slab. It is used only with weights of the target kernel, where this saves time. */
+ * follows the last step of the slab, and is loaded ahead. Only BAND_BACK uses `after`; other kernels load step slab.end
+ * ahead. */
 template <band_kernels Kernels, class Products>
 __device__ inline void gather_band(const lr_cuda_bands &pass, const band_slab &slab, const uint16_t *numbers, int after,
                                    Products &products)
@@ -135,8 +137,8 @@ __device__ inline void gather_band(const lr_cuda_bands &pass, const band_slab &s
         products.template multiply<Kernels>(pass, k, k + 1 < slab.end || Kernels != BAND_BACK ? k + 1 : after);
 }
 
-/* Difference between the positions of two weights: for the kernel of a place on a row of the lattice, and for kernel
- * 0. The place may be outside the grid, as far as steps reach. */
+/* Returns the entry of pass.kernels for place l on lattice row r. The entry is the distance from a weight of kernel 0
+ * to the same weight of the place's kernel. The place may be outside the grid, as far as steps reach. */
 __device__ inline const int32_t *kernel_at(const lr_cuda_bands &pass, int l, int r)
 {
     return pass.kernels + (r - pass.first_kernel[1]) * pass.kernel_pitch + l - pass.first_kernel[0];
@@ -144,7 +146,7 @@ __device__ inline const int32_t *kernel_at(const lr_cuda_bands &pass, int l, int
 
 /* --- tables --- */
 
-/* Returns a kernel's weight of one entry in the list of offsets. */
+/* Returns the scaled weight that a kernel has at entry `place` of the list of offsets; 0 if the entry has no offset. */
 __device__ inline float weight_at(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill, bool forward, int place,
                                   int kernel)
 {

@@ -9,7 +9,7 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-/* Two numbers as halves: the high parts of both numbers, and the remainders of both. */
+/* Two numbers, each split into two 16-bit floats. high: the high parts of both numbers. low: the remainders of both. */
 struct split_pair {
     uint32_t high, low;
 };
@@ -59,7 +59,7 @@ __device__ inline void load_sources(band_sources &sources, uint32_t address)
                  : "memory");
 }
 
-/* sums += sources * weights. weights: those of both halves' sources. */
+/* sums += sources * weights. weights: weights for the sources of both halves. */
 __device__ inline void add_product(float (&sums)[4], const band_sources &sources, uint64_t weights)
 {
     asm("{\n"
@@ -79,7 +79,7 @@ __device__ inline uint64_t pair_of(uint32_t first, uint32_t second)
     return pair;
 }
 
-/* An address that the compiler must not split into its terms again. */
+/* Prevents the compiler from splitting an address into its terms again. */
 template <class T> __device__ inline const T *fixed(const T *address)
 {
     asm volatile("" : "+l"(address));
@@ -91,9 +91,9 @@ struct band_weights_of_row {
     uint64_t high, low;
 };
 
-/* A lane's part of a warp's products. In each row, a lane has weights for one output, lane / 4. The weights are for
- * two sources in each half: 2 (lane % 4) and the next one. A lane has sums of two outputs, 2 (lane % 4) and the next
- * one. The sums are for slices lane / 4 and lane / 4 + 8. */
+/* A lane's part of a warp's products. In each row, a lane has the weights for output lane / 4, from two sources of each
+ * half: sources 2 (lane % 4) and 2 (lane % 4) + 1. A lane has the sums of outputs 2 (lane % 4) and 2 (lane % 4) + 1,
+ * for slices lane / 4 and lane / 4 + 8. */
 template <int Height, bool Held> struct band_products {
     /* Number of steps after which sums are moved out of the tensor cores, because tensor cores truncate sums instead of
      * rounding them. This number is checked only between slabs. */
@@ -102,25 +102,26 @@ template <int Height, bool Held> struct band_products {
     band_warp warp;
     int lane;
     float weight_unit; /* the true value of a stored weight of 1 */
-    /* `spans` and `kernels` are set only if kernels vary. spans: address of the weights of the lane's first source, to
-     * which a step's entry of `spots` is added; for back projection, the weights are for the kernel of the lane's own
-     * output. kernels: address of the kernel of the lane's first source, to which a step's offset is added. */
+    /* `spans` and `kernels` are set only if kernels vary. spans: address of the weights of the lane's first source; a
+     * step's entry of `spots` is added to this address. For back projection, the weights are for the kernel of the
+     * lane's own output. kernels: address of the kernel of the lane's first source; a step's offset is added to this
+     * address. */
     const uint32_t *spans[ROWS];
     const int32_t *kernels;
     const int4 *steps, *spots; /* as in the pass; in shared memory if Held */
-    uint32_t numbers;          /* address in the slab's numbers of the row that this lane provides */
+    uint32_t numbers;          /* address in shared memory of the slab's row that this lane provides */
     float sums[Height][ROWS][4];
     float slab_sums[Height][ROWS][4]; /* sums of slabs with the same unit */
     float unit;                       /* factor from slab_sums to true sums */
     int num_steps;                    /* number of steps that slab_sums contains */
     int ahead;                        /* the step whose source and weights are already loaded */
     int2 source;
-    uint4 weights[ROWS]; /* high parts of both halves' weights, and then their low parts; if kernels vary, each entry
-                          * has both parts of one source's weight */
+    uint4 weights[ROWS]; /* x, y: high parts of the two halves' weights; z, w: low parts. If kernels vary, each
+                            component has both parts of one source's weight */
     int2 next_source;    /* if kernels vary: source of the step after `ahead` */
     int4 next_spots;
     int4 next_kernels; /* forward: kernels of the sources in next_source */
-    int2 kernel;       /* forward: offsets in `kernels` for the step after next_source */
+    int2 kernel;       /* forward: offsets in `kernels` for the step after the step of next_source */
 
     __device__ void clear(float (&all)[Height][ROWS][4])
     {
@@ -139,7 +140,7 @@ template <int Height, bool Held> struct band_products {
         weight_unit = unit_of(__ldg(pass.peak));
         unit = 0;
         num_steps = 0;
-        ahead = -2; /* no step follows the last one */
+        ahead = -2; /* no step has the number ahead + 1 */
         clear(sums);
         clear(slab_sums);
         if constexpr (Kernels != BAND_ONE) {
@@ -197,7 +198,7 @@ template <int Height, bool Held> struct band_products {
         next_spots = listed(spots + k);
     }
 
-    /* Loads everything but the weights of a step that does not follow the step loaded last. */
+    /* Loads a step except its weights. The step is not the one after the step that was loaded last. */
     template <band_kernels Kernels> __device__ void jump_to(int k)
     {
         if constexpr (Kernels != BAND_ONE) {
@@ -207,8 +208,8 @@ template <int Height, bool Held> struct band_products {
         }
     }
 
-    /* Finishes step k by loading its weights, and loads everything but the weights of step k + 1. Forward steps are
-     * consecutive (gather_band). */
+    /* Loads the weights of step k, and all data of step k + 1 except its weights. Forward steps are consecutive
+     * (gather_band). */
     template <band_kernels Kernels> __device__ void load_step(const lr_cuda_bands &pass, int k)
     {
         const bool follows = k == ahead + 1;
@@ -248,7 +249,7 @@ template <int Height, bool Held> struct band_products {
         num_steps += slab.end - slab.first;
         numbers = (uint32_t)__cvta_generic_to_shared(from) + (uint32_t)(lane % 16) * 16;
         if (ahead != slab.first) {
-            if (Kernels == BAND_FORWARD) /* for back projection, load_step does this */
+            if (Kernels == BAND_FORWARD) /* for back projection, load_step calls jump_to */
                 jump_to<Kernels>(slab.first);
             load_step<Kernels>(pass, slab.first);
         }

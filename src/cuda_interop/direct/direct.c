@@ -19,9 +19,9 @@
 
 enum { MOST_STREAMS = 8 };
 
-/* Streams for the passes of a task that need not wait for each other. Each pass is assigned to the next stream, and
- * after the last stream to the first one again. The streams start after the default stream's earlier work; the default
- * stream's later work starts after the work of the streams. */
+/* Streams for those passes of a task that need not wait for each other. Passes are assigned to the streams in turn. The
+ * streams start after the default stream's earlier work; the default stream's later work starts after the work of the
+ * streams. */
 
 /* A struct of zeros is valid: no streams. */
 struct streams {
@@ -47,7 +47,8 @@ static double take_seconds(struct lr_cuda_watch *watch)
 
 enum { MOST_IMAGES = 4 };
 
-/* Takes some images from OpenGL and describes them. The descriptions of missing images and of NULL are zero. */
+/* Takes some images from OpenGL and describes them. If a pointer is NULL or its image does not exist, the description
+   is zero. */
 static lr_status open_update_images(const struct lr_direct_compute *compute,
                                     const struct lr_direct_image *const from[MOST_IMAGES],
                                     lr_cuda_image images[MOST_IMAGES])
@@ -83,7 +84,7 @@ struct room {
     struct lr_cuda_block block; /* owned */
     struct sorted_lattice {
         int32_t next[2], across[2];
-    } lattice;     /* lattice along which it was last sorted */
+    } lattice;     /* lattice along which the source was last sorted */
     bool is_clear; /* numbers beyond the grid's columns are zero; false = never sorted */
 };
 
@@ -98,8 +99,8 @@ struct sorted_image {
     } copies[LR_LATTICE_CANDIDATES];
 };
 
-/* Makes the memory at least this large. If it has to grow, it first waits for all launched work, which may use the
- * old memory. errors: LR_FAILED, here and below. */
+/* Makes the memory of a room at least `bytes` large. If the memory has to grow, the function first waits for all
+ * launched work, which may use the old memory. errors: LR_FAILED, here and below. */
 static lr_status room_make(struct room *room, int64_t bytes, const lr_log *log)
 {
     if (room->block.bytes >= bytes) return LR_OK;
@@ -157,8 +158,8 @@ static lr_status make_sorted_room(struct sorted_image *sorted, const lr_cuda_ban
 
 /* --- the backend --- */
 
-/* Number of streams of a back projection. Each has its own sorted source. With more streams, a source would leave the
- * cache before a gather reads it. */
+/* Number of streams of a back projection. Each stream has its own sorted source. With more streams, a source would
+ * leave the cache before a gather reads it. */
 enum { SORTING_STREAMS = 4 };
 
 struct cuda_direct {
@@ -184,13 +185,13 @@ static struct cuda_direct *enter(void *self)
 
 /* --- projections --- */
 
-/* True if the view has bands. If a slab is too wide or the device too old, it has columns. */
+/* True if the view has bands. The view has columns instead if a slab is too wide or the device too old. */
 static bool has_bands(const struct lr_cuda_tables *tables)
 {
     return tables->bands[0][0].num_tiles > 0;
 }
 
-/* Call this function whenever an image changes. */
+/* Forgets the sorted copies of an image. Call this function whenever an image changes. */
 static void forget_sorted(struct cuda_direct *cuda, const struct lr_direct_image *image)
 {
     const struct lr_cuda_object object = {.buffer = image->buffer};
@@ -207,7 +208,7 @@ static lr_status sort_source(struct cuda_direct *cuda, const struct lr_cuda_tabl
                              const struct lr_direct_image *image, int stream, lr_cuda_images *images)
 {
     struct sorted_image *sorted = &cuda->sorted;
-    /* Sources are sorted in the same way for all shapes and in both directions. */
+    /* Sources are sorted in the same way for all shapes of blocks, and for both directions. */
     const lr_cuda_bands *pass = &tables->bands[0][LR_CUDA_BANDS_ALONE];
     if (!has_bands(tables)) return LR_OK;
     if (image == NULL) return sort_into(pass, &cuda->rooms[stream], images, cuda->log);
@@ -329,16 +330,16 @@ static lr_status launch_task(struct cuda_direct *cuda, const lr_direct_task *tas
         LR_TRY(tables != NULL ? sort_source(cuda, tables, kept, DEFAULT_STREAM, images) : LR_FAILED);
     }
 
-    /* Work that is queued on the streams now runs after all work that was queued on the default stream so far. */
+    /* Work that is queued on the streams from here on runs after all work that is on the default stream so far. */
     cudaError_t error = is_beside ? cudaEventRecord(streams->forked, NULL) : cudaSuccess;
     for (int k = 0; is_beside && error == cudaSuccess && k < MOST_STREAMS; k++)
         error = cudaStreamWaitEvent(streams->streams[k], streams->forked, 0);
     lr_status status = lr_cuda_check((int)error, "streams", cuda->log);
 
     for (int n = 0; status == LR_OK && n < task->num_views; n++) {
-        /* Each stream of a back projection takes consecutive views. Most of them lie along the same lattice, so the
-         * stream's memory was last sorted along this lattice. If making some tables drops others, the views keep their
-         * order in the task. */
+        /* Each stream of a back projection takes consecutive views. Most of these views lie along the same lattice, so
+         * the stream's memory was last sorted along this lattice. If memory has no room for the tables of all views,
+         * the views keep their order in the task. */
         int k = n;
         if (is_beside && !cuda->tables.is_tight && !forward) {
             const int stream = n % num_streams;
@@ -357,7 +358,7 @@ static lr_status launch_task(struct cuda_direct *cuda, const lr_direct_task *tas
         if (status == LR_OK) status = launch(cuda, tables, forward, images);
     }
 
-    /* Work that is queued on the default stream now runs after all work that was queued on the streams. */
+    /* Work that is queued on the default stream from here on runs after all work that is on the streams so far. */
     error = cudaSuccess;
     for (int k = 0; is_beside && error == cudaSuccess && k < MOST_STREAMS; k++) {
         error = cudaEventRecord(streams->joined[k], streams->streams[k]);
@@ -397,8 +398,8 @@ static lr_status time_task(void *self, const lr_direct_task *task, const struct 
     return status;
 }
 
-/* Measures the time from the device's first command. The host's preparation is included, except for the part during
- * which the device was busy. */
+/* Makes the tables of a task again, and measures the time from the end of the device's earlier work to its last
+ * command. The time includes the host's preparation as far as the device waits for it. */
 static lr_status time_tables(void *self, const lr_direct_task *task, double *device_seconds)
 {
     struct cuda_direct *cuda = enter(self);

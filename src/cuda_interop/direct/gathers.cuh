@@ -185,7 +185,8 @@ __device__ inline void add(float4 &sum, float weight, const float4 &texel)
     sum.w += weight * texel.w;
 }
 
-/* A texel with zeros in place of slices beyond the grid's last one. Images stay zero there. */
+/* Returns the texel with zeros in place of slices beyond the grid's last slice, because images must stay zero beyond
+   the grid. */
 __device__ inline float4 within_grid(const lr_cuda_layout &layout, const float4 &texel, int quad)
 {
     const int left = layout.size[2] - 4 * quad;
@@ -214,10 +215,10 @@ __global__ void __launch_bounds__(LR_CUDA_GROUP) texels(lr_cuda_gather pass, Ima
     images.store(q, x, y, within_grid(pass.layout, sum, q));
 }
 
-/* --- the gathers of paper 2 of lr/direct.h: voxels list by list along the line of response
- * (section II.A there), a cloud sorted along it, values as products of tables for time of flight,
- * axial distance and distance across (II.B), sources from the texture's cache or from shared memory
- * (II.C, figure 3) --- */
+/* --- the gathers of paper 2 of lr/direct.h. Voxels are taken list by list along the line of response (section II.A of
+ * the paper), and the cloud is sorted along this line. Values are products of tables for time of flight, axial distance
+ * and distance across the line (II.B). Sources come from the texture's cache or from shared memory (II.C, figure 3)
+ * --- */
 
 /* Converts a place in a list to a column of the grid. */
 __device__ inline void column_of(const lr_cuda_cloud &pass, int place, int list, int (&column)[2])
@@ -268,12 +269,13 @@ __global__ void __launch_bounds__(LR_CUDA_GROUP) cloud(lr_cuda_cloud pass, Image
 
 /* --- (c) sources in shared memory --- */
 
-/* A block's outputs begin at first = (place, list, quad). Its sources extend farther by pass.reach. */
+/* A block's outputs begin at first = (place, list, quad). The block's sources extend beyond the outputs by
+   pass.reach. */
 struct cloud_tile {
     int first[3];
 };
 
-/* Texels of shared memory that a block takes: quads fastest, then places, then lists. */
+/* A block's texels of shared memory along an axis: 0 = places, 1 = lists (slowest), 2 = quads (fastest). */
 __device__ __host__ inline int tile_extent(const lr_cuda_cloud &pass, int axis)
 {
     const int outputs = axis == 0 ? LR_CUDA_TILE_PLACES : axis == 1 ? LR_CUDA_TILE_LISTS : LR_CUDA_TILE_QUADS;
@@ -339,10 +341,9 @@ __device__ void gather_tile(const lr_cuda_cloud &pass, const Images &images, con
     images.store(quad, at[0], at[1], within_grid(pass.layout, sum, quad));
 }
 
-/* --- the gather by columns (direct/lattice.h): four neighbouring columns of outputs, twelve
- * slices of each. A source column's slices are read once, into registers, and serve all outputs and
- * all offsets along the column. Every index of a local array is a constant, so that the compiler
- * keeps it in registers --- */
+/* --- the gather by columns (direct/lattice.h): four neighbouring columns of outputs, twelve slices of each. A source
+ * column's slices are read once, into registers, and serve all outputs and all offsets along the column. Every index of
+ * a local array is a constant, so that the compiler keeps the array in registers --- */
 
 /* State of a thread in the loop over the steps. */
 struct columns_thread {
@@ -414,7 +415,7 @@ template <bool Forward, int Taps> __device__ inline void take_shape(const lr_cud
 }
 
 /* A warp has neighbouring rows of the lattice and all their slices. A block's warps are next to each other along the
- * line, where they share sources and weights. source, target: whole images with margins. */
+ * line, and share sources and weights. source, target: whole images with margins. */
 template <bool Forward>
 __global__ void __launch_bounds__(LR_CUDA_COLUMN_LANES *LR_CUDA_COLUMN_WARPS, 4)
     columns(lr_cuda_columns pass, const float4 *source, float4 *target)

@@ -43,7 +43,7 @@ typedef struct lr_cuda_gather {
  * the other transaxial axis. */
 typedef struct lr_cuda_cloud {
     lr_cuda_layout layout;
-    const int4 *points;    /* [num_points]: x, y, z of the offset, number of its column */
+    const int4 *points;    /* [num_points]: x, y, z: the point's offset from the voxel; w: its column of `profiles` */
     const float *factors;  /* [num_points] */
     const float *profiles; /* [num_rows][num_columns]; normalised; num_columns - 1 - k mirrors k */
     const int32_t *shift;  /* [extent of axis `along`], margins included */
@@ -82,8 +82,8 @@ typedef struct lr_cuda_columns {
     const uint16_t *map; /* LORmap with margins, y slowest */
     int32_t num_rows;
     int32_t next[2], across[2];      /* steps of the lattice */
-    int32_t least[2], num_places[2]; /* first outputs are at least + 0 .. num_places - 1, in units of four columns
-                                        along the lattice, and of one lattice row across */
+    int32_t least[2], num_places[2]; /* first outputs: from `least` to least + num_places - 1. Units: [0] four columns
+                                        along the lattice, [1] one lattice row */
 } lr_cuda_columns;
 
 /* A step of a bands gather: products of 16 sources by eight outputs in each of a warp's rows. The sources are two
@@ -100,14 +100,15 @@ enum {
     LR_CUDA_OCTET = 8,           /* outputs of a warp: neighbours on a row of the lattice */
     LR_CUDA_BAND_ROWS = 2,       /* rows of a warp, which are consecutive */
     LR_CUDA_BAND_PAIRS = 2,      /* warps of a block, across the rows */
-    LR_CUDA_BAND_SIDES = 4,      /* most warps of a block along the rows */
-    LR_CUDA_BAND_FEW_SIDES = 2,  /* most sides if blocks are crowded or have the greatest height */
+    LR_CUDA_BAND_SIDES = 4,      /* largest number of warps of a block along the rows */
+    LR_CUDA_BAND_FEW_SIDES = 2,  /* limit on the warps along the rows if blocks are crowded or have the greatest
+                                    height */
     LR_CUDA_BAND_SLICES = 16,    /* slices of a product */
-    LR_CUDA_BAND_HEIGHT = 4,     /* most products above each other */
+    LR_CUDA_BAND_HEIGHT = 4,     /* largest number of products above each other */
     LR_CUDA_BAND_BARRIERS = 128, /* bytes of shared memory for barriers */
     LR_CUDA_BAND_MARGIN = 8,     /* places before a span's first octet, and after its last */
     LR_CUDA_BAND_BLOCK = 32,     /* entries of a block of weights, one for each lane */
-    LR_CUDA_BAND_MOST = 128      /* most slices, and most octets, of a slab, which one copy transfers */
+    LR_CUDA_BAND_MOST = 128      /* limit on a slab's slices and on its octets, because one copy transfers a slab */
 };
 
 /* One gather by bands. Column (l, r) of the lattice is at l next + r across. The source is first sorted along the
@@ -115,15 +116,15 @@ enum {
  * each number as a high and a low part. A slab is the part of one row of sources that a block reads. */
 typedef struct lr_cuda_bands {
     lr_cuda_layout layout;
-    const lr_cuda_band_step *steps; /* [steps + 3]: one entry before the first step, and then all steps, list by list */
-    const int4 *lists;              /* [num_lists]: list d has the source row at offset least_offset + d from a
-                                     * warp's first row, and one less from the warp's second row. x, y: first step,
-                                     * and one after the last. z, w, one for each pair of warps: first octet of the
-                                     * slab, counted from the block's first octet */
+    const lr_cuda_band_step *steps; /* [steps + 3]: one entry before the steps, all steps list by list, two after */
+    const int4 *lists;              /* [num_lists]: list d has the source row that is least_offset + d rows from a
+                                       warp's first row, and least_offset + d - 1 from its second row. x: the list's
+                                       first step; y: one after its last step; z, w: first octet of the slab for the
+                                       first and the second pair of warps, counted from the block's first octet */
     const int2 *cuts;               /* [num_lists][num_cuts]: cuts of list d, one for each octet of sources from
-                                     * least_octet on, counted from the warp's own octet. x: first step that has
-                                     * sources of this octet or a later one. y: first step from which on all sources
-                                     * are of this octet or later ones */
+                                       least_octet on, counted from the warp's own octet. x: first step that has sources
+                                       of this octet or a later one. y: first step after all steps that have sources of
+                                       an earlier octet */
     const int2 *tiles;              /* [num_tiles]: first octet and row of a block */
     const int4 *bases;              /* [num_lattice_rows]: x, y: first octet of the row, and one after the last. z,
                                      * w: first place of the row that has a column of the grid, and one after the
@@ -135,11 +136,11 @@ typedef struct lr_cuda_bands {
     const int4 *weights;
 
     /* Tables for varying kernels.
-     * spans: [spans][num_rows][span_pitch], the weights that a kernel has for consecutive places on a lattice row.
-     * Each weight has both parts, the high one first. Span 0 has no weights.
-     * spots: [steps + 2], positions in spans of the weight of source 0 for output 0, for kernel 0: halves 0 and 1 of
-     * the first row, and then of the next row.
-     * kernels: [num_kernel_rows][kernel_pitch], distance in spans from the weight of kernel 0 to the weight of the
+     * spans: [spans][num_rows][span_pitch], the weights that a kernel has for consecutive places on a lattice row. Each
+     * weight has both parts, the high one first. Span 0 has no weights.
+     * spots: [steps + 2], for kernel 0, the positions in `spans` of the weights of source 0 for output 0. The order is:
+     * halves 0 and 1 of the first row, and then of the next row.
+     * kernels: [num_kernel_rows][kernel_pitch], distance in `spans` from the weight of kernel 0 to the weight of the
      * kernel at each place. Entries cover the surroundings of the grid as far as steps reach. */
     const uint32_t *spans;
     const int4 *spots;
@@ -161,7 +162,7 @@ typedef struct lr_cuda_bands {
     int32_t is_crowded;        /* a multiprocessor holds many small blocks */
     int32_t num_spans, span_pitch;
     int32_t kernel_pitch, num_kernel_rows;
-    int32_t first_kernel[2];               /* first kernel: place and row of the lattice */
+    int32_t first_kernel[2];               /* [0]: place, [1]: lattice row of the first kernel */
     int32_t depth;                         /* slabs that a block holds */
     int32_t held_steps;                    /* steps that a crowded block holds */
     int32_t list_bytes, slab_bytes, bytes; /* bytes of shared memory: before the slabs; per slab; in all */
@@ -182,7 +183,7 @@ typedef struct lr_cuda_band_fill {
     float *peak;
     const int32_t *places;  /* used if there is one kernel. [num_steps][2][2]: for each row and half, the index in
                              * `offsets` of the weight of source 0 for output 0 */
-    const int2 *ranges;     /* [num_spans]: first index in `offsets`, and count */
+    const int2 *ranges;     /* [num_spans]: x: first index in `offsets`; y: count */
     const int32_t *offsets; /* for the places along rows: indices into mSR; -1 = none */
     const float *values;    /* mSRval [num_offsets][num_rows] */
     const uint16_t *map;    /* LORmap with margins, y slowest */
@@ -192,7 +193,7 @@ typedef struct lr_cuda_band_fill {
 /* LORmap of a view (shaders/direct/map.comp). */
 typedef struct lr_cuda_map_fill {
     double origin_mm[2], voxel_mm[2], radial[2];
-    double epsilon_mm, tie; /* tie: as a fraction of epsilon */
+    double epsilon_mm, tie; /* tie: tolerance at borders between kernels, in units of epsilon_mm */
     lr_cuda_layout layout;
     int32_t mirrored; /* added to the kernel's number on the negative radial side */
     uint16_t *map;    /* map with margins, y slowest */
@@ -203,12 +204,12 @@ enum { LR_CUDA_VALUE_THREADS = 256 };
 
 /* Fills the table of kernel values of a view (shaders/direct/values.comp), which is mSRval in the paper. */
 typedef struct lr_cuda_value_fill {
-    /* Millimetres divided by the standard deviation, for each voxel along x, y, z. radial is in mm. */
+    /* Distances per voxel along x, y, z. radial is in mm; tof and axial are divided by the standard deviation. */
     double tof[3], radial[3], axial[3];
     double first_sample_mm, sample_step_mm;
     double second_width, second_shift; /* width 0: one Gaussian */
     const int4 *offsets;               /* mSR [num_offsets]: x, y, z */
-    const double2 *kernels;            /* [num_rows]: standard deviation in mm; 1, or -1 if the row is mirrored */
+    const double2 *kernels;            /* [num_rows]; x: standard deviation in mm; y: 1, or -1 if mirrored */
     const float *samples;              /* measured profiles, [num_rows][num_samples] */
     float *values;                     /* [num_offsets][num_rows] */
     float *peak;                       /* the maximum of `values`; 0 before the pass */
@@ -218,7 +219,7 @@ typedef struct lr_cuda_value_fill {
 } lr_cuda_value_fill;
 
 /* All tables that passes fill in for a view, except for the tables of columns. bands: for back projection, then for
- * forward projection; they have no tiles if the view has no bands. */
+ * forward projection; without tiles if the view has no bands. */
 typedef struct lr_cuda_view_fill {
     lr_cuda_map_fill map;
     lr_cuda_value_fill values;
@@ -226,7 +227,8 @@ typedef struct lr_cuda_view_fill {
     lr_cuda_band_fill band_fills[2];
 } lr_cuda_view_fill;
 
-/* Sizes of a launch for several views: the most threads that any of the views needs. */
+/* Sizes of one launch for several views. value_blocks is the largest number of blocks that any of the views needs. The
+   last four members are the largest numbers of threads. */
 typedef struct lr_cuda_fill_sizes {
     int32_t num_views;
     int32_t value_blocks;
@@ -259,7 +261,7 @@ typedef struct lr_cuda_change {
     lr_cuda_image sensitivity; /* EM */
 } lr_cuda_change;
 
-/* Starts the CUDA passes of the family `direct`. All return a cudaError_t; none waits for the
+/* The functions below start the CUDA passes of the family `direct`. All return a cudaError_t, and none waits for the
  * device. */
 
 /* Copies of a view's look-up tables in 3-D textures: LORmap, and the points, factors and profiles of the cloud. Points
@@ -298,7 +300,7 @@ enum lr_cuda_gather_kind { LR_CUDA_VOXELS, LR_CUDA_TEXELS };
 int lr_cuda_launch_gather(enum lr_cuda_gather_kind kind, bool forward, const lr_cuda_gather *pass,
                           const lr_cuda_images *images);
 
-/* shared: sources are in shared memory; false: each is loaded from the source. */
+/* shared: true = a block first copies its sources to shared memory; false = each source is loaded from the image. */
 int lr_cuda_launch_cloud(bool shared, bool forward, const lr_cuda_cloud *pass, const lr_cuda_images *images);
 
 /* Bytes of shared memory that a block of the cloud gather needs. */
@@ -314,7 +316,7 @@ int lr_cuda_launch_columns(bool forward, const lr_cuda_columns *pass, const lr_c
 int lr_cuda_launch_column_weights(bool forward, const lr_cuda_columns *pass, const lr_cuda_gather *tables,
                                   const int32_t *indices);
 
-/* True if the current device has the copies and products that bands need, which is from compute capability 9.0 on. */
+/* True if the current device has the copies and products that bands need: compute capability 9.0 or above. */
 bool lr_cuda_bands_work(void);
 
 /* Sorts the source for all gathers along the same lattice. images: arrays only, as for the gather. */
@@ -327,11 +329,11 @@ int lr_cuda_launch_bands(bool forward, const lr_cuda_bands *pass, const lr_cuda_
  * default stream. */
 int lr_cuda_launch_value_fills(const lr_cuda_view_fill *views, const lr_cuda_fill_sizes *sizes);
 
-/* Fills in the tables of bands. With one kernel they are weights; otherwise they are spans, and LORmap by rows of
- * the lattice. Call it after the value fills. */
+/* Fills in the tables of bands. With one kernel, these tables are weights. With several kernels, the tables are spans,
+ * and LORmap by rows of the lattice. Call this function after the value fills. */
 int lr_cuda_launch_band_fills(const lr_cuda_view_fill *views, const lr_cuda_fill_sizes *sizes);
 
-/* On the default stream. Images of a pass are all arrays, or all surfaces. */
+/* These functions use the default stream. Images of a pass are all arrays, or all surfaces. */
 int lr_cuda_launch_discrepancy(const lr_cuda_discrepancy *pass);
 int lr_cuda_launch_change(const lr_cuda_change *pass);
 

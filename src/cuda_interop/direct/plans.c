@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- gathers by bands: they divide a kernel and a grid into rows of a lattice, and rows into octets --- */
+/* --- plans of gathers by bands. A plan divides a kernel and a grid into rows of a lattice, and rows into octets --- */
 
 /* The places of a lattice row that the kernel covers, relative to an output; first > last if there are none. octets:
  * the first and the last octet of sources with weights for an octet of outputs. */
@@ -25,7 +25,7 @@ struct band_span {
     int octets[2];
 };
 
-/* The kernel by rows of the lattice, at each row offset d and slice offset. */
+/* The kernel, divided into rows of the lattice: one span for each row offset d and slice offset. */
 struct band_rows {
     struct lr_lattice lattice;
     int least[2], count[2];  /* [0]: row offsets; [1]: slice offsets */
@@ -41,7 +41,7 @@ enum { OCTET = LR_CUDA_OCTET, ROWS = LR_CUDA_BAND_ROWS };
 
 /* --- the kernel's rows --- */
 
-/* d and the slice are counted from the smallest offset. */
+/* d: number of the row offset; slice: number of the slice offset. Number 0 is the smallest offset. */
 static struct band_span *band_span_at(const struct band_rows *rows, int d, int slice)
 {
     return &rows->spans[(int64_t)d * rows->count[1] + slice];
@@ -140,8 +140,9 @@ enum {
     BLOCK_ROWS = I * LR_CUDA_BAND_PAIRS,
     MOST_SIDES = LR_CUDA_BAND_SIDES,
     FEW_SIDES = LR_CUDA_BAND_FEW_SIDES,
-    FEW_STEPS = 256,        /* steps of a view */
-    CROWD_BYTES = 56 << 10, /* bytes of shared memory: with capability 9.0, four such blocks fit */
+    FEW_STEPS = 256,        /* limit on the steps of a view that gets small blocks */
+    CROWD_BYTES = 56 << 10, /* bytes of shared memory of a block; with compute capability 9.0, a multiprocessor has room
+                               for four such blocks */
     MOST_ENTRIES = 1 << 25  /* entries of spans: 256 MiB for both directions */
 };
 
@@ -203,7 +204,7 @@ static lr_status weigh(struct planner *planner, const struct lr_lattice *candida
     int64_t steps = 0; /* steps of a warp */
     for (int d = 0; d < rows.count[0] + ROWS - 1; d++) steps += (band_count_halves(&rows, d) + 1) / 2;
 
-    const int64_t least_octets = (int64_t)size[0] * size[1] / K; /* least octets of any lattice */
+    const int64_t least_octets = (int64_t)size[0] * size[1] / K; /* smallest number of octets that a lattice can have */
     int64_t cost = *least;
     if (steps * least_octets < *least) {
         int first[2], last[2];
@@ -261,7 +262,7 @@ static lr_status list_bases(struct planner *planner)
     }
     pass->pitch = K * most;
 
-    /* Kernels cover all places that blocks beginning in the grid can reach. */
+    /* The table `kernels` covers all places that a block can reach if it begins in the grid. */
     const int margin = -pass->least_octet + MOST_SIDES;
     const int first = lr_floor_div(least[0], K) - margin;
     const int last_offset = pass->least_offset + pass->num_lists;
@@ -310,7 +311,7 @@ static void list_steps_of(const struct planner *planner, int d, struct band_half
     struct lr_cuda_band_plan *plan = planner->plan;
     const lr_cuda_bands *pass = planner->pass;
     const struct band_rows *rows = &planner->rows;
-    const int32_t octet_slices = 2 * pass->slices; /* slices of an octet, of both parts */
+    const int32_t octet_slices = 2 * pass->slices; /* slices of an octet, counted for both parts */
     plan->lists[d][0] = plan->num_steps;
 
     /* All halves of an octet follow each other. */
@@ -326,24 +327,25 @@ static void list_steps_of(const struct planner *planner, int d, struct band_half
     for (int n = 0; n < count; n += 2) {
         const int32_t k = plan->num_steps++;
         for (int h = 0; h < 2; h++) {
-            /* The last step of an odd number of halves repeats its first half, without weights. */
+            /* If the number of halves is odd, the last step repeats its first half without weights. */
             const bool is_there = n + h < count;
             const struct band_half *half = is_there ? &halves[n + h] : &halves[n];
             plan->steps[k + 1].source[h] = half->octet * octet_slices + half->slice;
             plan->steps[k].kernel[h] = (pass->least_offset + d) * pass->kernel_pitch + K * half->octet;
             for (int i = 0; i < I; i++) {
                 int32_t number = 0; /* number of the row's span for the half; 0 = none */
-                int octet = 0;      /* octet of the half, from the span's first */
+                int octet = 0;      /* octet of the half, counted from the span's first octet */
                 if (is_there && band_has_half(rows, d, i, half)) {
                     const struct band_span *span = band_span_of(rows, d, i, half->slice);
                     octet = half->octet - span->octets[0];
                     number = planner->numbers[span - rows->spans];
                 }
-                /* The index of the first weight in the list of offsets, where the octet at K has no weights, and the
-                 * weight's position in the table of spans. */
+                /* places: the index of the first weight in the list of offsets; K if the row has no span, because the
+                 * octet at K has no weights. spots: the weight's position in the table of spans. */
                 plan->places[k][i][h] = number == 0 ? K : plan->ranges[number][0] + K * octet;
                 plan->spots[k][i][h] = (int32_t)((int64_t)number * pass->num_rows * pass->span_pitch +
-                                                 LR_CUDA_BAND_MARGIN + K * octet); /* too many spans do not fit */
+                                                 LR_CUDA_BAND_MARGIN + K * octet); /* if this overflows, the plan does
+                                                                                      not fit */
             }
         }
     }
@@ -356,11 +358,11 @@ static void list_steps_of(const struct planner *planner, int d, struct band_half
         plan->lists[d][2 + pair] = slab[0] <= slab[1] ? slab[0] : 0;
     }
 
-    /* Cuts of each octet of sources: the first step with sources of this octet or a later one, and the first step
-     * from which on all sources are of this octet or later ones. */
+    /* Cuts of each octet of sources: the first step with sources of this octet or a later one, and the first step after
+     * all steps with sources of an earlier octet. */
     int32_t cut[2] = {plan->lists[d][0], plan->lists[d][0]};
     for (int k = 0; k < pass->num_cuts; k++) {
-        const int32_t source = (pass->least_octet + k) * octet_slices; /* the octet's first */
+        const int32_t source = (pass->least_octet + k) * octet_slices; /* offset of the octet's first slice */
         for (int h = 0; h < 2; h++) {
             while (cut[h] < plan->lists[d][1] && plan->steps[cut[h] + 1].source[1 - h] < source) cut[h]++;
             plan->cuts[d * pass->num_cuts + k][h] = cut[h];
@@ -372,7 +374,7 @@ static lr_status list_steps(struct planner *planner)
 {
     struct lr_cuda_band_plan *plan = planner->plan;
     const int lists = planner->pass->num_lists;
-    int most = 0; /* most halves of a list */
+    int most = 0; /* largest number of halves of a list */
     for (int d = 0; d < lists; d++) {
         const int count = band_count_halves(&planner->rows, d);
         most = count > most ? count : most;
@@ -406,7 +408,7 @@ static void set_block(lr_cuda_bands *pass, int32_t width, int32_t sides)
     const int32_t warps = pass->sides * LR_CUDA_BAND_PAIRS;
     const int32_t bytes = LR_CUDA_BAND_BARRIERS + warps * (pass->num_lists + 1) * 16 +
                           (pass->held_steps > 0 ? pass->held_steps + 3 : 0) * of_step + pass->num_slabs * 8;
-    pass->list_bytes = (bytes + 127) / 128 * 128; /* copies begin at this address */
+    pass->list_bytes = (bytes + 127) / 128 * 128; /* slabs begin here; copies need a multiple of 128 */
 
     /* A block holds three slabs: the slab on which slow warps still work, the slab on which the other warps work, and
      * the next slab. On a crowded multiprocessor, another block works while one block waits. Two slabs are then enough
@@ -476,7 +478,7 @@ static lr_status make_plan(struct planner *planner)
     const int products = (pass->layout.size[2] + LR_CUDA_BAND_SLICES - 1) / LR_CUDA_BAND_SLICES;
     const int layers = (products + LR_CUDA_BAND_HEIGHT - 1) / LR_CUDA_BAND_HEIGHT;
     pass->height = (products + layers - 1) / layers;
-    const int reach_slices = -2 * pass->low_slice; /* the kernel's reach on both sides of the outputs */
+    const int reach_slices = -2 * pass->low_slice; /* slices of sources beyond the outputs, on both sides together */
     while (pass->height > 1 && LR_CUDA_BAND_SLICES * pass->height + reach_slices > LR_CUDA_BAND_MOST) pass->height--;
     pass->slices = LR_CUDA_BAND_SLICES * pass->height + reach_slices;
 
@@ -486,7 +488,7 @@ static lr_status make_plan(struct planner *planner)
     if (planner->ranges == NULL) return LR_FAILED;
     for (int d = 0; d < pass->num_lists; d++) band_range(rows, d, planner->ranges[d]);
 
-    /* Cuts cover the octets of sources up to the one that is farthest from the outputs' octet, and one more. */
+    /* Cuts cover the octets of sources from -reach to reach, counted from the outputs' octet, and one more. */
     int reach = 0;
     for (int d = 0; d < pass->num_lists; d++) {
         const int *range = planner->ranges[d];
@@ -498,9 +500,9 @@ static lr_status make_plan(struct planner *planner)
     LR_TRY(list_bases(planner));
     LR_TRY(number_spans(planner));
     LR_TRY(list_steps(planner));
-    /* A pass that has the device alone is fastest in few blocks with many warps. A pass beside other passes is
-     * fastest in many blocks with few warps, because one block computes while another begins; this gains nothing if
-     * each block has very much to compute. Blocks of the greatest height have registers for few warps. */
+    /* A pass that has the device alone is fastest in few blocks with many warps. A pass beside other passes is fastest
+     * in many blocks with few warps, because one block computes while another begins. Many blocks gain nothing if each
+     * block has very much to compute. Blocks of the greatest height have registers for few warps. */
     lr_cuda_bands *passes = plan->passes;
     const lr_cuda_bands common = *pass;
     int32_t width = 1; /* octets of the widest slab, of a block that is one warp wide */
@@ -603,7 +605,7 @@ static lr_status plan_view(struct lr_cuda_view_plan *plan, const struct lr_cuda_
             LR_TRY(lr_cuda_band_plan_init(&plan->bands, shape, &params->layout, plan->num_rows, log));
             plan->has_bands = lr_cuda_band_plan_fits(&plan->bands, params->shared_room);
         }
-        plan->has_columns = !plan->has_bands; /* a slab may be too wide */
+        plan->has_columns = !plan->has_bands; /* the device may lack bands, or the plan may not fit */
         break;
     case LR_DIRECT_COLUMNS: plan->has_columns = true; break;
     case LR_DIRECT_SHARED_MEMORY:
@@ -630,7 +632,7 @@ struct planning {
     struct lr_cuda_view_plan *plans;
     const struct lr_cuda_plan_params *params;
     const int *views;
-    struct reason *reasons; /* reason of each view */
+    struct reason *reasons;
 };
 
 static void plan_views(void *user, int64_t begin, int64_t end)
@@ -954,7 +956,7 @@ lr_status lr_cuda_place_values(struct lr_cuda_memory *memory, const struct lr_cu
                : LR_FAILED;
 }
 
-/* --- what launches have to reach --- */
+/* --- sizes of launches --- */
 
 lr_cuda_fill_sizes lr_cuda_fill_sizes_of(const lr_cuda_view_fill *views, int num_views)
 {

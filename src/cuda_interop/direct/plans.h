@@ -33,7 +33,7 @@ lr_status lr_cuda_band_plan_init(struct lr_cuda_band_plan *plan, const struct lr
                                  const lr_cuda_layout *layout, int rows, const lr_log *log);
 void lr_cuda_band_plan_finish(struct lr_cuda_band_plan *plan);
 
-/* True if the plan can run: a block's shared memory suffices, slabs are small enough for copies, tables are not too
+/* True if the plan can run: a block's shared memory suffices, slabs are small enough for copies, and tables are not too
  * large. */
 bool lr_cuda_band_plan_fits(const struct lr_cuda_band_plan *plan, int64_t room_bytes);
 

@@ -26,8 +26,8 @@ struct sort_threads {
 /* A thread's share of a row. Its first pieces, at most Kept, stay in registers. */
 template <int Kept> struct row_sorter {
     int row;
-    int first_place, end_place; /* first place with a column of the grid, one after the last; from the first octet's
-                                 * place 0 on */
+    int first_place, end_place; /* first place with a column of the grid, and one after the last; counted from place 0
+                                   of the first octet */
     int octets;                 /* octets to write */
     int64_t origin;             /* index in the source of slice 0 at place 0, which may be outside the grid */
     int step;                   /* distance in the source from one place to the next */
@@ -83,7 +83,7 @@ template <int Kept> struct row_sorter {
         return largest;
     }
 
-    /* Returns the maximum, which is infinite if either number is. */
+    /* Loads the thread's numbers. Returns their largest magnitude, infinity included. */
     __device__ float load(const float *source)
     {
         sorted_piece piece = first;

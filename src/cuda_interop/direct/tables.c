@@ -15,7 +15,7 @@
 
 void lr_cuda_block_free(struct lr_cuda_block *block)
 {
-    if (block->memory != NULL) /* without memory there may be no device to ask */
+    if (block->memory != NULL) /* without memory, there may be no device */
         cudaFree(block->memory);
     *block = (struct lr_cuda_block){0};
 }
@@ -221,8 +221,8 @@ static lr_status fill_textures(const struct assembly *assembly, struct lr_cuda_g
     return LR_OK;
 }
 
-/* Frees a group without views. Waits for all launched work, which may still read its tables. The larger one of its block
- * and the spare block stays as the spare block. */
+/* Frees a group without views. Waits for all launched work, which may still read the group's tables. The group's block
+ * becomes the spare block if it is larger than the present spare block. */
 static void group_free(struct lr_cuda_table_set *set, struct lr_cuda_group *group)
 {
     struct gl_context *ctx = set->compute->ctx;
@@ -402,8 +402,8 @@ const struct lr_cuda_tables *lr_cuda_open_tables(struct lr_cuda_table_set *set, 
 {
     const struct lr_cuda_tables *tables = &set->views[view];
     /* Makes tables of the view and of the next views. If memory is too small to keep the tables of all views, only the
-     * tables of this view are made. Otherwise, for an algorithm that takes views in another order, the tables of the
-     * next views would be made each time without being used. */
+     * tables of this view are made. The reason is that an algorithm may take the views in another order. The tables of
+     * the next views could then be dropped before their first use. */
     const struct lr_direct_backend_params *params = &set->compute->params;
     const int most = params->num_views < MOST_VIEWS ? params->num_views : MOST_VIEWS;
     const int count = set->is_tight || params->threads < 1 ? 1 : params->threads < most ? params->threads : most;

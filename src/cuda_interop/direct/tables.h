@@ -12,8 +12,8 @@
 #include <lr/log.h>
 #include <stdint.h>
 
-/* Blocks of device memory, and their staging memory. A CUDA allocation takes longer than filling the block. The
- * block that was returned last is therefore kept for the next request of about its size. */
+/* Blocks of device memory, and their staging memory. A CUDA allocation takes longer than filling the block. The largest
+ * block that was returned is therefore kept for a later request of about its size. */
 
 /* A struct of zeros has no memory. */
 struct lr_cuda_block {
@@ -32,7 +32,7 @@ struct lr_cuda_blocks {
 
 /* --- tables --- */
 
-/* The tables of a view. There are none before `is_there` is set. */
+/* The tables of a view, which exist once `is_there` is set. */
 struct lr_cuda_tables {
     bool is_there;
     lr_cuda_gather gather;
@@ -84,7 +84,7 @@ struct lr_cuda_memory {
     char *host;          /* borrowed, [copied_room]: the bytes to copy to the device */
     int64_t copied_room; /* bytes of all copied lists, as the counting pass found them */
     int64_t filled_room;
-    int64_t copied_bytes; /* bytes of copied lists so far, and below of filled lists */
+    int64_t copied_bytes; /* bytes of the copied lists so far; filled_bytes: of the filled lists */
     int64_t filled_bytes;
 };
 
@@ -103,8 +103,8 @@ lr_cuda_fill_sizes lr_cuda_fill_sizes_of(const lr_cuda_view_fill *views, int num
 
 /* --- the lists of gathers by bands --- */
 
-/* Assigns addresses to a view's lists and to the tables that the device fills in, and adds these tables to *fill.
- * Call it after lr_cuda_place_values. bands: passes for back projection, then for forward projection. errors: as
+/* Assigns addresses to a view's lists and to the tables that the device fills in, and adds these tables to *fill. Call
+ * this function after lr_cuda_place_values. bands: passes for back projection, then for forward projection. errors: as
  * lr_cuda_place_values. */
 lr_status lr_cuda_place_bands(struct lr_cuda_memory *memory, const struct lr_cuda_band_plan *plan,
                               lr_cuda_view_fill *fill, lr_cuda_bands bands[2][LR_CUDA_BANDS_SHAPES]);

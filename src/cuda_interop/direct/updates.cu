@@ -28,7 +28,7 @@ struct array_memory {
     }
 };
 
-/* A texel; there are fewer than 2^32 threads. */
+/* The texel of a thread; there are fewer than 2^32 threads. */
 struct texel_place {
     int q, x, y;
 
@@ -53,7 +53,7 @@ __device__ inline float quotient(float number, float by, float otherwise)
     return by > (float)LR_DIRECT_LEAST ? number / by : otherwise;
 }
 
-/* n (y / (n e + b) - less), where e is the estimate. */
+/* n (y / (n e + b) - less). n: factor; y: counts; e: estimate; b: additive. */
 __device__ inline float discrepancy(float estimate, float counts, float additive, float factor, float less)
 {
     return factor * (quotient(counts, factor * estimate + additive, less) - less);
@@ -78,7 +78,7 @@ template <class Memory> __global__ void __launch_bounds__(LR_CUDA_GROUP) discrep
     Memory::store(pass.histo, at.q, at.x, at.y, within_grid(pass.layout, result, at.q));
 }
 
-/* x (1 + lambda c); or x c / s, if s is not tiny; or x + c. */
+/* RAMLA: x (1 + lambda c), but at least 0. EM: x c / s, or x if s is tiny. Otherwise: x + c. */
 __device__ inline float changed(const lr_cuda_change &pass, float x, float c, float s)
 {
     if (pass.what == LR_DIRECT_DO_RAMLA) {

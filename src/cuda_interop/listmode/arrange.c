@@ -59,7 +59,7 @@ static lr_status drawing_open(const struct lr_listmode_sample *sample, struct lr
 
 /* --- arranging --- */
 
-/* Memory of an event while events are arranged, bytes: three input arrays, three output arrays, two keys, two
+/* Bytes that an event takes while events are arranged: three input arrays, three output arrays, two keys, two
  * numbers. */
 enum { EVENT_BYTES = 2 * 3 * 4 + 2 * 4 + 2 * 4, NUM_ARRAYS = 3, GROUP_BITS = 3 };
 
@@ -67,13 +67,13 @@ enum { EVENT_BYTES = 2 * 3 * 4 + 2 * 4 + 2 * 4, NUM_ARRAYS = 3, GROUP_BITS = 3 }
  * for each batch of lines. */
 enum { MOST_DRAWING_BYTES = 64 << 20 };
 
-/* Memory of an event that stays on the device, bytes. */
+/* Bytes that an event takes while it stays on the device. */
 enum { HELD_ARRAYS = 4, HELD_BYTES = HELD_ARRAYS * 4 };
 
 _Static_assert((int)LR_CUDA_LIST_GROUPS == (int)LR_LISTMODE_GROUPS + 1, "the device has one group more");
 _Static_assert(sizeof(lr_cuda_list_path) == 128, "a cache line");
 
-/* The number of ranges that can be timed and not yet read. */
+/* The largest number of ranges whose times have not been read yet. */
 enum { MOST_LAPS = 8 };
 
 /* The events on a device: a struct lr_listmode_held with its memory. */
@@ -141,8 +141,9 @@ static void destroy_held(struct lr_listmode_held *base)
     free(held);
 }
 
-/* Allocates memory on the device for all events. Enough must be left for the image, its sums and the memory for
- * arranging, `bytes`; ordering needs less than arranging. Returns NULL if the device has too little memory. */
+/* Allocates memory on the device for all events. bytes: memory for arranging. Besides this memory, enough must be left
+ * for the image and its sums. Ordering the events later needs less memory than arranging them. Returns NULL if the
+ * device has too little memory. */
 static struct held *open_held(const struct arranging *at, int64_t bytes)
 {
     const struct lr_listmode_backend_params *params = at->params;
@@ -285,7 +286,7 @@ static lr_status arrange_range(struct arranging *at, int64_t r)
     LR_TRY(wait(at));
     groups[0] = first;
     for (int g = 0; g < LR_LISTMODE_GROUPS; g++) groups[g + 1] = groups[g] + (int64_t)counts[g];
-    const int32_t num_kept = (int32_t)(groups[LR_LISTMODE_GROUPS] - first); /* events whose LOR is in coincidence, which
+    const int32_t num_kept = (int32_t)(groups[LR_LISTMODE_GROUPS] - first); /* events whose LOR is in coincidence; they
                                                                                come first */
 
     LR_TRY(lr_cuda_watch_mark(&at->sorting, 0, at->stream));

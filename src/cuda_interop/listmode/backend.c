@@ -24,8 +24,8 @@
 
 _Static_assert(sizeof(lr_cuda_list_module) == sizeof(struct lr_listmode_module), "one layout");
 
-/* The largest number of points along an axis. The voxel of a point is found in single precision, which can count no
- * further. */
+/* The largest number of points along an axis. With more points, single precision would not find the voxel of a point
+ * reliably. */
 enum { MOST_POINTS = 1 << 21 };
 
 /* Makes the host's tables; with other kernels than the exact one, the tables are zero. Call the finish function even
@@ -101,7 +101,7 @@ enum {
     STEP_BYTES = 47 << 10 /* shared memory of a step; 1 KiB less than the device in the paper has */
 };
 
-/* The number of projections that can be timed and not yet read. It is so large that the host never waits. */
+/* The largest number of projections whose times have not been read yet. It is so large that the host never waits. */
 enum { MOST_LAPS = 8 };
 
 struct listmode_cuda {
@@ -156,7 +156,7 @@ static void find_arrays(const struct lr_listmode_events *events, int64_t begin, 
 }
 
 /* Makes slots for batches of up to most_events events. Pins the memory of the host's events, so that the host can go on
- * working during copies. If the system does not allow this, copies are slower. errors: LR_FAILED. */
+ * working during copies. If the system does not allow pinning, copies are slower. errors: LR_FAILED. */
 static lr_status stream_init(struct listmode_cuda *cuda, int64_t most_events)
 {
     static const char what[] = "events on their way";
@@ -575,8 +575,7 @@ static lr_status order_events(struct listmode_cuda *cuda, struct lr_cuda_list_pl
     void *lines = NULL;
     if (has_all && (asked == NULL || strcmp(asked, "found") != 0) &&
         ordering_bytes + sums + more <= lr_cuda_list_budget(&cuda->params)) {
-        cuda->memory.log = NULL; /* no error is logged, because lines are found when needed if there is no memory to
-                                    store them */
+        cuda->memory.log = NULL; /* no error is logged; without stored lines, kernels find lines when needed */
         lines = lr_cuda_list_allocate(&cuda->memory, "lines", NULL, more);
         cuda->memory.log = cuda->params.log;
         cuda->memory.failed = false; /* blocks that follow can still be allocated */
@@ -611,8 +610,8 @@ static lr_status open_here(struct listmode_cuda *cuda)
     }
     const bool by_steps = params->variant != LR_LISTMODE_FASTEST;
     if (by_steps) cuda->are_streamed = true; /* steps have their own copy of the events */
-    /* Streamed events come from the host. The plan also reads the host's events if they are not ordered. If only the
-     * device has the events, there must therefore be memory to order them there. */
+    /* Streamed events come from the host. The plan reads the host's events, too, unless the device orders the events.
+     * If only the device has the events, it must therefore have memory to order them. */
     const int64_t ordering_bytes = cuda->are_streamed ? INT64_MAX : lr_cuda_list_order_bytes(params->events);
     const bool may_order = ordering_bytes <= lr_cuda_list_budget(params);
     if (!params->events->is_arranged && !may_order) {

@@ -107,7 +107,7 @@ __global__ void __launch_bounds__(LR_CUDA_EXACT_THREADS, 1)
 
 using kernel = void (*)(const lr_cuda_list_pass);
 
-/* kernels: one for each of list_times. */
+/* kernels: one for each value of list_times. */
 int launch_by_warps(const kernel (&kernels)[3], const lr_cuda_list_pass &pass)
 {
     constexpr unsigned warps = threads / LR_CUDA_LIST_WARP;

@@ -203,9 +203,9 @@ struct exact_four {
 
 /* The receiver of an event's elements is a type with the functions below. Elements are in units of
  * lr_cuda_list_points::share.
- *   void open(k, at)         announces that element k of the next four has voxel number `at`, any voxel of the plane
- *   void take_four(four)     takes the four announced elements
- *   void take(at, element)   takes a single element */
+ *   void open(k, at): announces element k of the next four; at: its voxel; any voxel if it has no point
+ *   void take_four(four): takes the four announced elements
+ *   void take(at, element): takes a single element */
 template <class Each> struct exact_each {
     Each &each;
     float share;
@@ -423,7 +423,7 @@ template <bool Leaning, list_times Times> struct exact_event {
     {
         const float plane = voxel_along(0, walk.plane);
 
-        /* The two rows of points have the same numbers in both columns. */
+        /* The values of a row of points are the same in both columns. */
         const bool has_two = walk.point[1] + 1 < walk.high[1];
         float row_v[2], row_along[2], row_middles[2];
 #pragma unroll
@@ -598,7 +598,7 @@ template <class Slab> struct exact_sums {
         const int32_t term = term_of(number);
         settle(at, number, term, term != 0 ? slab.add_word(at, term) : 0);
     }
-    /* Adds the words of all four elements, even zeros, before it uses the first result. Otherwise a thread would wait
+    /* Adds the words of all four elements, even zeros, and only then uses the results. Otherwise a thread would wait
      * four times. A branch around zeros would take longer. */
     __host__ __device__ void take_four(const exact_four &four) const
     {

@@ -19,7 +19,7 @@ struct fast_math {
     __host__ __device__ static float quotient(float a, float b) { return quotient_of(a, b); }
 };
 
-/* Returns the nearest integer, for magnitudes below 2^22. Ties go to the even one. */
+/* Returns the nearest integer, for magnitudes below 2^22. Ties go to the even integer. */
 __host__ __device__ inline float nearest_whole(float x, int *whole)
 {
     const float magic = 12582912.0f, moved = x + magic;
@@ -59,7 +59,7 @@ template <class Number> __host__ __device__ inline Number *held_address(Number *
 struct lane_group {
     uint32_t lanes;
 
-    /* Returns true if `is_so` is true for any lane of the group. All lanes of the group must call it. */
+    /* Returns true if `is_so` is true for any lane of the group. All lanes of the group must call this function. */
     __host__ __device__ bool any(bool is_so) const
     {
 #ifdef __CUDA_ARCH__
@@ -69,8 +69,8 @@ struct lane_group {
 #endif
     }
 
-    /* Returns the group of the lanes for which `is_so` is true. All lanes must call it, but only those lanes can use
-     * the result. */
+    /* Returns the group of the lanes for which `is_so` is true. All lanes must call this function, but only the lanes
+     * of the new group can use the result. */
     __host__ __device__ lane_group where(bool is_so) const
     {
 #ifdef __CUDA_ARCH__
@@ -81,7 +81,7 @@ struct lane_group {
     }
 };
 
-/* Returns the group of all lanes of a warp, which must all call it. On the processor, the group has one lane. */
+/* Returns the group of all lanes of a warp. All lanes must make the call. On the processor, the group has one lane. */
 __host__ __device__ inline lane_group whole_warp()
 {
     return {0xffffffffu};

@@ -46,15 +46,15 @@ typedef struct lr_cuda_list_frame {
     bool is_tiled;           /* true if slabs of slices fit into a block's shared memory */
     bool has_events;
     int64_t begin;      /* first number of the frame in the common buffer; a multiple of 4, like `plane` */
-    double voxel_mm[3]; /* arrays from here on: axis, across[0], across[1] */
+    double voxel_mm[3]; /* this array and the next ones: axis, across[0], across[1] */
     double origin_mm[3];
     double per_voxel[3]; /* voxels per mm */
-    double uu, uv, vv;   /* coefficients of equation 3 for a line along the axis (line_walk: of each line) */
+    double uu, uv, vv;   /* coefficients of equation 3 for a line along the axis; line_walk has those of its own line */
     float most[2];       /* largest element without and with time of flight */
     lr_cuda_list_points points;
 } lr_cuda_list_frame;
 
-/* Returns the count of numbers in so many slices, including the margin after them. */
+/* Returns the count of numbers in a given number of slices, including the margin after them. */
 LR_KERNEL int64_t lr_cuda_list_cells(const lr_cuda_list_frame *frame, int64_t slices)
 {
     return slices * frame->plane + frame->tail;
@@ -64,7 +64,7 @@ LR_KERNEL int64_t lr_cuda_list_cells(const lr_cuda_list_frame *frame, int64_t sl
  * square); for a table, they are in mm^2. */
 typedef struct lr_cuda_list_tube {
     double reach_mm;    /* largest distance with a share */
-    float half;         /* the square of half the width, beyond which the value is constant */
+    float half;         /* squared half width; the Gaussian is constant beyond it */
     float rim, fall;    /* shares fall as rim - fall * square, between 1 and 0 */
     const float *table; /* [last + 2] over the distance; NULL = Gaussian */
     uint64_t texture;   /* cudaTextureObject_t of the table, for the paper's steps; 0 = none */
@@ -95,7 +95,8 @@ typedef struct lr_cuda_list_exact {
 } lr_cuda_list_exact;
 
 /* An event's line, with the values that its slices need. With time of flight, positions along the line are in standard
- * deviations from the centre of the time of flight. Without it, they are in slices from the line's first slice. */
+ * deviations from the centre of the time of flight. Without time of flight, positions are in slices from the line's
+ * first slice. */
 typedef struct lr_cuda_list_line {
     int64_t at[2], step[2]; /* crossing of the first slice, and its step per slice: struct crossings */
     float uu, uv, vv, half[2];

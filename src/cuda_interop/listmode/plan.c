@@ -70,7 +70,7 @@ static void init_frame(const struct lr_cuda_list_plan_params *params, lr_cuda_li
     points->share = (float)(0.15915494309189535 / all);
 
     /* Tiling costs time, because each line must be found again in each slab. A frame is tiled only if a slab has enough
-     * slices, or the whole image. */
+     * slices, or has all slices of the image. */
     const int samples = model->samples[frame->axis];
     const int32_t least =
         model->kernel == LR_LISTMODE_EXACT ? (LEAST_PLANES + samples - 1) / samples : (int32_t)LEAST_SLICES;

@@ -26,7 +26,7 @@ struct lr_cuda_list_plan_params {
     const lr_log *log;
 };
 
-/* The work of one launch. The batch's jobs number chunks from the batch's first chunk. */
+/* The work of one launch. In the batch's jobs, chunks are numbered from the batch's first chunk. */
 struct lr_cuda_list_batch {
     int64_t begin;      /* number of the batch's first event */
     int64_t chunk, job; /* numbers of the batch's first chunk and of its first job */
@@ -59,7 +59,7 @@ int64_t lr_cuda_list_most_numbers(const struct lr_listmode_model *model);
  * many voxels. */
 lr_status lr_cuda_list_plan_init(struct lr_cuda_list_plan *plan, const struct lr_cuda_list_plan_params *params);
 
-/* Divides the work into chunks, jobs and batches. Call it after lr_cuda_list_plan_init. errors: LR_FAILED if memory
- * runs out. */
+/* Divides the work into chunks, jobs and batches. Call this function after lr_cuda_list_plan_init. errors: LR_FAILED if
+ * memory runs out. */
 lr_status lr_cuda_list_plan_deal(struct lr_cuda_list_plan *plan, const struct lr_cuda_list_plan_params *params);
 void lr_cuda_list_plan_finish(struct lr_cuda_list_plan *plan);

@@ -98,7 +98,7 @@ struct list_sizes {
     }
 };
 
-/* Limits for the size of values that are added to a tile, and the factor by which these values are multiplied. */
+/* Limits for the size of the values that a block takes, and the factor by which these values are multiplied. */
 struct list_taking {
     float low, high, scale;
 

@@ -87,7 +87,7 @@ template <class Share, class Taker> struct tube_sharer {
         taker.template take<U, V>(shares, scale(factor, sum), window.at, pitch);
     }
 
-    /* Calls `each` with the shares of a row of a window, and with their index in the plane. */
+    /* Calls each(share, at) for each voxel of a window. at: the voxel's index in the receiver's array. */
     template <class Each> __host__ __device__ void each_share(const share_window &window, Each &&each) const
     {
         const int own[2] = {(int)window.span[0] + 1, (int)window.span[1] + 1};
@@ -185,8 +185,9 @@ struct crossings {
         at[1] += slices * step[1];
     }
 
-    /* Finds the window of a slice; returns false if it has no voxel of the image. The first voxel is the lowest one
-     * that is not below crossing - half. If rounding selects its neighbour instead, this neighbour has the share 0. */
+    /* Finds the window of a slice; returns false if the window has no voxel of the image. The first voxel is the lowest
+     * one that is not below crossing - half. If rounding selects the neighbour of this voxel instead, the neighbour has
+     * the share 0. */
     __host__ __device__ bool open(const lr_cuda_list_frame &frame, const line_walk &walk, share_window &window) const
     {
         unsigned place[2];
@@ -206,7 +207,7 @@ struct crossings {
     }
 };
 
-/* Visits the slices of a walk. first: the slice with whose plane the receiver's numbers begin. */
+/* Visits the slices of a walk. first: the receiver's numbers begin with the plane of this slice. */
 template <class Sharer, class Factors, class Taker>
 __host__ __device__ void share_slices(const lr_cuda_list_frame &frame, const line_walk &walk, const Sharer &sharer,
                                       const Factors &factor_of, crossings &crossing, int first, Taker &taker)
@@ -307,8 +308,8 @@ __host__ __device__ void share_line(const lr_cuda_list_pass &pass, const lr_cuda
 
 /* --- receivers of elements --- */
 
-/* Reads or adds numbers. The type Tile has load(at) to read, or add(at, number) to add, which is also called with
- * zeros. */
+/* Reads or adds numbers. The type Tile has load(at) to read, or add(at, number) to add. The function add is also called
+ * with zeros. */
 template <class Tile> struct line_reader {
     static constexpr bool reads = true;
     Tile tile;

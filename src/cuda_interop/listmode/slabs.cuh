@@ -18,7 +18,7 @@ extern __shared__ float4 shared_numbers[];
 /* --- tiles --- */
 
 /* Keeps the address of a block's numbers in shared memory in a register. Compilers tend to compute it again for each
- * use, which takes longer than the use. Call it after the barrier that completes the numbers. */
+ * use, which takes longer than the use. Call this function after the barrier that completes the numbers. */
 __device__ unsigned shared_begin()
 {
     unsigned begin;
@@ -95,7 +95,7 @@ __device__ double sum_of_block(double mine)
     return sum;
 }
 
-/* Events whose values are too small or too large for whole numbers, and which are added one by one. */
+/* Events that are added one by one, because their values are too small or too large for whole numbers. */
 __shared__ int num_others, others[most_others];
 
 /* Returns the mean of log2 of the sizes of some of the events. */

@@ -164,7 +164,7 @@ __host__ __device__ inline int tile_rows(const lr_cuda_list_step &step, const lr
     return rows < 1 ? 1 : rows < all ? rows : all;
 }
 
-/* The part of a slice that is in a tile: `count` numbers from row `first` on. */
+/* The part of a slice that is in a tile: `count` numbers of the slice, from number `begin` on. */
 struct tile_span {
     int begin, count;
 

@@ -202,7 +202,7 @@ lr_status lr_cuda_list_pieces_send(struct lr_cuda_list_pieces *pieces, const str
 
 /* --- the order of events --- */
 
-/* Temporary memory for ordering, bytes per event: two keys, two numbers, and the gathered arrays. */
+/* Bytes of temporary memory that ordering takes per event: two keys, two numbers, and the gathered arrays. */
 enum { EVENT_BYTES = 2 * 4 + 2 * 4 + 4 * 4, NUM_ARRAYS = 4 };
 
 struct ordering {

@@ -19,7 +19,7 @@ struct lr_cuda_list_memory {
     int count;
     cudaTextureObject_t texture; /* owned: of one of the blocks; 0 = none */
     int64_t bytes;               /* bytes of all blocks */
-    bool failed;                 /* a block could not be allocated, so that no further blocks are allocated */
+    bool failed;                 /* true if a block could not be allocated; no further blocks are then allocated */
 };
 
 /* Allocates a block and returns its address. from: initial content, which must exist until the stream's work is done;
@@ -38,8 +38,9 @@ lr_status lr_cuda_list_tables_init(lr_cuda_list_pass *pass, const struct lr_list
 /* Returns the events from event `begin` on. */
 lr_cuda_list_events lr_cuda_list_events_from(const lr_cuda_list_events *events, int64_t begin);
 
-/* Returns how many bytes of device memory the family may use: the requested budget, or half of the device's memory. The
- * ends of lines are subtracted if lines are given by their ends. A scanner's crystals are too few to matter. */
+/* Returns how many bytes of device memory the family may use: the requested budget, or half of the device's memory. If
+ * lines are given by their ends, the bytes of these ends are subtracted. The bytes of a scanner's crystals are too few
+ * to matter. */
 int64_t lr_cuda_list_budget(const struct lr_listmode_backend_params *params);
 
 /* Divides the part of lr_cuda_list_budget() that the image leaves: some bytes for the sums of a launch, and the rest
@@ -77,7 +78,7 @@ struct lr_cuda_list_pieces {
 bool lr_cuda_list_pieces_ensure(struct lr_cuda_list_pieces *pieces, int64_t most);
 void lr_cuda_list_pieces_finish(struct lr_cuda_list_pieces *pieces);
 
-/* The destination of events begin .. end - 1, which are in the caller's order. */
+/* Events begin .. end - 1, which are in the caller's order, and the device arrays that receive them. */
 struct lr_cuda_list_sending {
     const struct lr_listmode_events *events;
     int64_t begin, end;
@@ -88,11 +89,11 @@ struct lr_cuda_list_sending {
 };
 
 /* Checks the events and sends them. On return, the last transfers may still be in progress. errors: LR_BAD_INPUT for an
- * event, LR_FAILED. */
+ * invalid event, LR_FAILED. */
 lr_status lr_cuda_list_pieces_send(struct lr_cuda_list_pieces *pieces, const struct lr_cuda_list_sending *sending);
 
-/* Returns the pieces that `backend` keeps, so that its sensitivity can use them for its events; NULL if the backend is
- * of another kind. */
+/* Returns the pieces that `backend` keeps; NULL if the backend is of another kind. Events that are arranged for the
+ * sensitivity of this backend are sent through the same pieces. */
 struct lr_cuda_list_pieces *lr_cuda_list_pieces_of(const struct lr_backend *backend);
 
 struct lr_cuda_list_order_params {

@@ -16,8 +16,8 @@ struct line_walk {
     double begin, end;           /* positions between which the line has elements */
     double tof, per_sigma;       /* per_sigma: 0 = without time of flight */
     float half_bin;              /* half of the bin around tof, in standard deviations; 0 = no bin */
-    float uu, uv, vv;            /* equation 3: the squared distance, in the tube's unit, of a voxel u and v voxels from
-                                  * the crossing is uu u^2 + uv u v + vv v^2 */
+    float uu, uv, vv;            /* equation 3: a voxel that is u and v voxels away from the crossing has the squared
+                                    distance uu u^2 + uv u v + vv v^2 from the line, in the tube's unit */
     float half[2];               /* largest distance between the crossing and a share, in voxels */
     int slices[2];
 };
@@ -139,8 +139,8 @@ __host__ __device__ inline enum list_times times_of(const lr_cuda_list_events &e
 }
 
 /* The factors of a walk's slices: T of lr/listmode.h. For a whole slice that is short compared with a standard
- * deviation, derivatives of the Gaussian's integral at the slice's middle are used, to 1e-6. Without time of flight,
- * the factor is the chord. If events have bins, no slice counts as whole. */
+ * deviation, derivatives of the Gaussian's integral at the slice's middle are used, with an accuracy of 1e-6. Without
+ * time of flight, the factor is the chord. If events have bins, no slice counts as whole. */
 template <bool InBins> struct slice_factors {
     int first, number;   /* the slices that count as whole: the first one, and their number */
     float z, step;       /* position of the middle of the walk's first slice in standard deviations, and its increase

@@ -21,7 +21,7 @@ enum {
     HEAD_WORDS = 2, /* a buffer of sums begins with an overflow flag and an unused word */
     WORDS = 2,      /* words of a sum */
     NUM_TALLIES = 4,
-    TALLIED_BLOCKS = 1 << 14, /* largest number of blocks whose counts fit into 32 bits */
+    TALLIED_BLOCKS = 1 << 14, /* the tallies are read after this many blocks, so that 32 bits suffice */
     READ_WORDS = 1 << 22
 };
 

@@ -121,7 +121,7 @@ static struct gl_program *start_program(const struct lr_direct_compute *compute,
     return gl_program_start(compute->ctx, &(struct gl_program_params){.compute = name, .defines = all, .label = name});
 }
 
-/* Returns the program of a projection, which is started by the first call. errors: NULL, logged. */
+/* Returns the program of a projection. The first call starts to build the program. errors: NULL, logged. */
 static struct gl_program *open_program(struct lr_direct_compute *compute, bool forward)
 {
     struct gl_program **program = forward ? &compute->forward : &compute->back;
@@ -146,7 +146,7 @@ static lr_status run(struct lr_direct_compute *compute, bool forward, int view, 
                         "larger voxels or a smaller support",
                         tables->num_offsets);
 
-    /* A thread does all steps of a kernel for one block of outputs. */
+    /* A thread does all steps of the gather for one block of outputs. */
     const int *size = compute->params.grid.size;
     const int64_t quads = (compute->layout.quads + LR_DIRECT_QUADS - 1) / LR_DIRECT_QUADS;
     const int64_t blocks = (size[tables->axis] + LR_DIRECT_OUTPUTS - 1) / LR_DIRECT_OUTPUTS;
@@ -347,7 +347,7 @@ static lr_status back_views(struct lr_direct_compute *compute, const lr_selectio
     return count > 0 ? lr_vector_copy(sum, image) : LR_OK;
 }
 
-/* A projection of values of single voxels, between vectors on the host. */
+/* A projection to or from a list of single voxels of the histo-images. Image and values are vectors on the host. */
 struct listed {
     struct lr_direct_compute *compute;
     bool is_forward;
@@ -453,7 +453,7 @@ static lr_status open_updates(void *self, const struct lr_update_plan *plan, boo
     struct lr_direct_compute *compute = self;
     const double room = (double)lr_place_budget(compute->place, 0, 2);
     double bytes[2];
-    /* bytes[0]: of an image with margins; bytes[1]: of one without. */
+    /* bytes[0]: size of an image with margins; bytes[1]: size of an image without margins. */
     bytes[0] = bytes[1] = 4 * sizeof(float);
     const int inner[3] = {compute->layout.quads, compute->layout.size[0], compute->layout.size[1]};
     for (int k = 0; k < 3; k++) {

@@ -24,7 +24,7 @@ struct lr_direct_layout {
     bool data_buffers; /* images without margins are buffers, too; OpenGL passes cannot read them */
 };
 
-/* An image, in a texture or in a buffer. Both members are NULL if there is no image. */
+/* An image, in a texture or in a buffer. `texture` and `buffer` are NULL if there is no image. */
 struct lr_direct_image {
     struct gl_texture *texture;
     struct gl_buffer *buffer;
@@ -69,8 +69,8 @@ struct lr_direct_change {
 };
 
 /* Functions that replace the OpenGL passes and build their own tables, for example with CUDA. The functions own an
- * image from their first work on it until it is given back or destroyed. OpenGL must not use it meanwhile (gl_loan).
- * The functions make the context current themselves when they need it, which is not in every update. */
+ * image from their first work on it until it is given back or destroyed. OpenGL must not use the image meanwhile
+ * (gl_loan). The functions make the context current themselves when they need it. Not every update needs it. */
 struct lr_direct_functions {
     const char *name;
     /* Finds the margins that the reach of the kernels requires. margin[0] is in quads; margin[1] and margin[2] are in
@@ -149,8 +149,8 @@ lr_status lr_direct_compute_create_with(const struct lr_direct_backend_params *p
 lr_status lr_direct_copy(struct lr_direct_compute *compute, const struct lr_direct_image *image,
                          const lr_vector *vector, bool to_image);
 
-/* Runs all projections of a task into the same target, one after another, or in any order if is_unordered. Waits for
- * the device. device_seconds: by the device's clock, s. */
+/* Runs all projections of a task into the same target, one after another, or in any order if compute->is_unordered is
+ * set. Waits for the device. device_seconds: receives the time by the device's clock, s. */
 lr_status lr_direct_run_task(struct lr_direct_compute *compute, const lr_direct_task *task,
                              const struct lr_direct_image *source, const struct lr_direct_image *target,
                              double *device_seconds);

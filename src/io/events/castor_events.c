@@ -170,7 +170,7 @@ struct reader {
     int *order; /* owned [num_crystals]: scanner's number of each crystal of the file, -1 = none; NULL = same numbers */
     lr_event_counts *counts;
     struct lr_event_times times;
-    int64_t number; /* number of the event */
+    int64_t number; /* number of the current event, from 0 */
     char first_unknown[96];
 };
 
@@ -204,7 +204,7 @@ static lr_status refuse(const struct reader *reader, const char *what, double va
                     (long long)(reader->number * bytes_per_event(&reader->header)), what, value);
 }
 
-/* Adds an event of list mode, or an event for each bin of a histogram with counts. */
+/* Adds an event of list mode, or one event for each time-of-flight bin of a histogram entry that has counts. */
 static lr_status take_event(struct reader *reader, const unsigned char *bytes)
 {
     const struct castor_header *header = &reader->header;
@@ -253,7 +253,7 @@ static lr_status read_data(struct reader *reader)
     const struct castor_header *header = &reader->header;
     const int64_t each = bytes_per_event(header);
 
-    /* The size is checked before opening, because opening a pipe would wait for its other end. */
+    /* The kind and size of the file are checked before opening, because opening a pipe would wait for its other end. */
     struct stat facts;
     if (stat(header->data_path, &facts) != 0) {
         return lr_error(reader->log, LR_BAD_INPUT, "%s, which %s names, cannot be opened: %s", header->data_path,

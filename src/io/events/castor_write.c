@@ -179,7 +179,7 @@ static void *create_writer(const lr_events_writer_params *params)
     return writer;
 }
 
-/* Replaces both files, or neither. */
+/* Replaces the header and the data file, or neither. */
 static lr_status finish(struct writer *writer, bool is_list)
 {
     struct lr_output header;

@@ -17,7 +17,7 @@ enum { LR_EVENTS_AT_ONCE = 1 << 16 };
 struct lr_event_stream {
     const lr_events_source *source;
     const lr_event_sink *sink; /* NULL = only the information before the events is read */
-    lr_events_info *info;      /* never NULL; the reader updates its counts */
+    lr_events_info *info;      /* never NULL; the reader of the format updates info->counts */
     int64_t num_added;         /* number of events so far */
     bool is_refused;           /* true if the sink has ended the reading */
     double reported, total;    /* `done` and `total` of the last report of progress */
@@ -69,7 +69,7 @@ static inline void lr_event_times_add(struct lr_event_times *times, uint64_t tim
 struct lr_event_writing {
     void *(*create)(const lr_events_writer_params *params);                 /* NULL after a logged error */
     lr_status (*take)(void *writer, const lr_event *events, int64_t count); /* `take` of an lr_event_sink */
-    lr_status (*finish)(void *writer);                                      /* frees the writer, too, as abandon does */
+    lr_status (*finish)(void *writer);                                      /* also frees the writer, like abandon */
     void (*abandon)(void *writer);
 };
 

@@ -26,7 +26,6 @@
 static const struct lr_event_format *const formats[] = {LR_EACH_EVENT_FORMAT(ROW)};
 enum { NUM_FORMATS = sizeof(formats) / sizeof(formats[0]) };
 
-/* Returns NULL for an unknown format. */
 static const struct lr_event_format *find(lr_events_format format)
 {
     return (size_t)format < NUM_FORMATS ? formats[format] : NULL;
@@ -221,7 +220,7 @@ struct work {
     const lr_event *events;
     float *weights;         /* if not NULL, receives the weight of each event */
     int64_t *numbers;       /* if not NULL, receives the LOR of each event */
-    struct joining joining; /* has tables only if the result is the number of events */
+    struct joining joining; /* has tables only if the result is `joined` */
     atomic_llong joined;    /* number of events that have a LOR */
 };
 
@@ -279,7 +278,7 @@ struct growing_list {
     int threads;
     const lr_log *log;
     struct joining joining;
-    atomic_llong looked_at, joined; /* number of all events, and of events in coincidence */
+    atomic_llong looked_at, joined; /* looked_at: number of all events; joined: events in coincidence */
 };
 
 enum { COPIED_AT_ONCE = 1 << 15 };
@@ -419,8 +418,8 @@ struct binning {
     int64_t room;
     struct lr_lor_sums prompts, delayeds;
     int64_t not_in_coincidence;
-    bool are_columns; /* true: the events come from columns, and `counts` counts them here; false: a reader of files has
-                         counted the events and checked their crystals */
+    bool are_columns; /* true: events come from columns, and bin() checks and counts them; false: a reader of files has
+                         done so */
     lr_event_counts counts;
 };
 

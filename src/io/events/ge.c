@@ -30,8 +30,8 @@ struct ge_crystals {
 };
 
 /* Numbers the crystals, beginning with the top module, whose middle is nearest to +y. If two modules are equally near,
- * the top one is the clockwise one. name: name of the file, for messages. errors: LR_BAD_INPUT for a scanner that is
- * not made of full rings. lr_sinogram_rings_finish must follow in any case. */
+ * the top module is the one on the clockwise side of +y, seen from +z. name: name of the file, for messages. errors:
+ * LR_BAD_INPUT for a scanner that is not made of full rings. lr_sinogram_rings_finish must follow in any case. */
 static lr_status number_crystals(struct ge_crystals *crystals, const lr_scanner *scanner, const char *name,
                                  const lr_log *log)
 {
@@ -251,7 +251,7 @@ const struct lr_event_format lr_ge_format = {"GE", ".BLF", recognises, read_even
 /* The correction terms that belong to GE's public list mode (corrections.h5; Zenodo 8404015). Each event has
  * correction_lists/sens, atten and contam, in the order of the list. Each pair of crystals has all_xtals/xtal_ids
  * (place and ring of both), all_xtals/sens and atten. The meaning of the numbers is known from public readers of this
- * file, first of all parallelproj (docs/formats/events.md). */
+ * file, mainly parallelproj (docs/formats/events.md). */
 
 enum { IDS = 4 };
 
@@ -320,7 +320,7 @@ static lr_status read_terms(struct terms_reader *reader, const lr_log *log)
     /* Each pair of crystals has one row of ids and one entry in each term. */
     static const char *const pair_terms[] = {"all_xtals/sens", "all_xtals/atten", NULL};
     int64_t shape[2];
-    int64_t num_pairs = 0, no_lor = 0; /* all pairs, and pairs without a LOR in coincidence */
+    int64_t num_pairs = 0, no_lor = 0; /* num_pairs: all pairs; no_lor: pairs without a LOR in coincidence */
     LR_TRY(check_lengths(reader, pair_terms, &num_pairs));
     LR_TRY(lr_hdf5_shape(&reader->in, "all_xtals/xtal_ids", true, shape, 2));
     if (shape[0] != num_pairs || shape[1] != IDS) {

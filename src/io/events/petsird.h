@@ -34,12 +34,12 @@ struct lr_petsird_type {
     int64_t num_energies;  /* detection bins per element */
     double per_energy;     /* 1 / num_energies */
     double energy_kev[2];
-    float *efficiencies; /* owned [num_efficiencies] per detection bin; NULL = not given */
+    float *efficiencies; /* owned [num_efficiencies], one per detection bin; NULL = not given */
     int64_t num_efficiencies;
 };
 
-/* Two module types: the edges of their time-of-flight bins, and their pairs of modules out of coincidence. Newer files
- * have only the lower triangle, [a][b] for a >= b. */
+/* Time-of-flight bins of two module types a and b, and the mask of those pairs of their modules that are out of
+ * coincidence. Newer files have only the pairs of types [a][b] with a >= b. */
 struct lr_petsird_pair {
     int num_edges; /* 0 = not given */
     float *edges_mm;
@@ -61,7 +61,7 @@ struct lr_petsird {
     const char *path;
     const lr_log *log;
     struct lr_watched_log watch; /* log of `input` and `schema` */
-    char version[32];            /* "0.9.1", the last version with this schema, or "other" */
+    char version[32];            /* last version with this schema, such as "0.9.1"; "other" = the schema is not known */
     char name[64];               /* name of the scanner */
     int num_types;
     struct lr_petsird_type *types;   /* owned */
@@ -72,12 +72,12 @@ struct lr_petsird {
     struct lr_keyed_line notes[LR_PETSIRD_MAX_NOTES]; /* the fields that lr_petsird_note has noted */
     char noted[LR_PETSIRD_MAX_NOTES][16];             /* values of these fields */
     int num_notes;
-    bool odd_resolutions;               /* the table of resolutions has too many entries, so none is known */
+    bool odd_resolutions;               /* the table of resolutions has too many entries, so no resolution is known */
     const struct lr_yardl_type *blocks; /* type of the stream that follows the header */
 };
 
-/* Opens a file and reads its header. The next value of its input is then the first time block. log and path must
- * outlive the file. errors: LR_BAD_INPUT, LR_FAILED. lr_petsird_close must follow in any case. */
+/* Opens a file and reads its header. petsird->input then stands before the first time block. log and path must outlive
+ * the file. errors: LR_BAD_INPUT, LR_FAILED. lr_petsird_close must follow in any case. */
 lr_status lr_petsird_open(struct lr_petsird *petsird, const char *path, const lr_log *log);
 void lr_petsird_close(struct lr_petsird *petsird);
 
@@ -91,9 +91,9 @@ void lr_petsird_centre(const struct lr_petsird *petsird, int64_t crystal, double
 /* Type of a crystal. *module: number of its module within the type. */
 int lr_petsird_type_of(const struct lr_petsird *petsird, int64_t crystal, int64_t *module);
 
-/* Time-of-flight bins of events of two types. Gives the bins of [a][b] with the sign 1. If these bins are missing,
- * gives the bins of [b][a] with the sign -1, because their positions are mirrored. Fewer than two bins mean no time of
- * flight. */
+/* Time-of-flight bins of events of two types a and b. Gives the bins of [a][b] with the sign 1. If these bins are
+ * missing, gives the bins of [b][a] with the sign -1, because the bins of [b][a] have mirrored positions. Fewer than
+ * two bins mean no time of flight. */
 const struct lr_petsird_pair *lr_petsird_tof(const struct lr_petsird *petsird, const int types[2], double *sign);
 
 /* Properties on which the module types of a file agree or differ. */
@@ -131,7 +131,7 @@ lr_scanner *lr_petsird_scanner(const struct lr_petsird *petsird);
 lr_status lr_petsird_match(const struct lr_petsird *petsird, const lr_scanner *scanner, int32_t *numbers);
 
 /* Reads one number per crystal of a scanner, like lr_crystal_values_read: the efficiencies of the file's detection
- * bins, averaged over the energies of an element. errors: LR_BAD_INPUT if the file or a crystal has none. */
+ * bins, averaged over the energies of an element. errors: LR_BAD_INPUT if the file or a crystal has no efficiencies. */
 lr_status lr_petsird_values_read(const char *path, const lr_scanner *scanner, float *values, const lr_log *log);
 
 /* Fills in the time of flight and the energies that all events of a file share. Properties that differ between module

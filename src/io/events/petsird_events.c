@@ -20,14 +20,15 @@
 
 /* --- batches of events --- */
 
-/* One thread reads the file's structure. This thread finds the end of an event list by counting the last bytes of
- * numbers. Several threads then decode the events. Memory: at most about twice EVENTS_PER_BATCH events and twice
- * MOST_BYTES of the file. Short files take less memory. If more ranks share a file, each rank therefore needs less. */
+/* One thread reads the file's structure. Numbers have variable lengths, and their last bytes are marked, so that this
+ * thread finds the end of an event list by counting marked bytes. Several threads then decode the events. Memory: at
+ * most about twice EVENTS_PER_BATCH events and twice MOST_BYTES of the file. Short files take less memory. Ranks that
+ * share a file skip the batches of other ranks. */
 
 enum {
     EVENTS_PER_BATCH = 1 << 20,
     MOST_BYTES = 1 << 23,
-    PIECES = 64, /* a file is read in at least so many pieces, unless a piece would be smaller than LEAST_BYTES */
+    PIECES = 64, /* least number of pieces of a file, unless a piece would be smaller than LEAST_BYTES */
     LEAST_BYTES = 1 << 16,
     EVENTS_PER_SHARE = 1 << 13, /* approximate number of events that a thread decodes at once */
     MAX_VALUES = 16
@@ -72,7 +73,7 @@ struct plan {
 struct span {
     struct event_list list;
     const unsigned char *bytes, *end;
-    int64_t count, first;        /* number of events in the span, and number of events before it in the batch */
+    int64_t count, first;        /* count: events in the span; first: events before the span in the batch */
     int64_t time_marks;          /* number of time marks in the file before the span */
     struct lr_event_times times; /* first and last time in the file before the span */
 };
@@ -80,8 +81,8 @@ struct span {
 /* Spans that one thread decodes, and the results. */
 struct share {
     int64_t begin, end;    /* range of spans */
-    int64_t first, count;  /* index of the first event in the batch, and number of decoded events */
-    int64_t found[2];      /* number of prompts and of delayeds */
+    int64_t first, count;  /* first: index of the first event in the batch; count: decoded events */
+    int64_t found[2];      /* [0]: number of prompts; [1]: number of delayeds */
     int64_t damaged;       /* first damaged span, all of whose events are dropped; -1 = none */
     int64_t num_unknown;   /* number of events with an unknown crystal */
     int64_t num_excluded;  /* number of events out of coincidence */
@@ -110,7 +111,8 @@ struct batch {
 /* --- one event --- */
 
 /* Returns the position of a bin in units of crystals. The position is far enough from both ends of its crystal that
- * rounding changes neither the crystal's number nor the module's number. A multiplication is faster than a division. */
+ * rounding changes neither the crystal's number nor the module's number. The function multiplies by per_energy, because
+ * a division would take longer. */
 static inline double place_of_bin(const struct lr_petsird_type *type, int64_t bin)
 {
     return type->num_energies == 1 ? (double)bin + 0.5 : ((double)bin + 0.5) * type->per_energy;
@@ -184,8 +186,8 @@ static bool make_plan(const struct lr_yardl_type *type, struct plan *plan)
     return plan->at[0] >= 0;
 }
 
-/* Returns the length in bytes of the first `count` events, or -1 if the buffer ends first. The ends of numbers are
- * counted: the last byte of a number has a top bit of 0. */
+/* Returns the length in bytes of the first `count` events, or -1 if the buffer ends first. The function counts the ends
+ * of numbers. The last byte of a number has a top bit of 0. */
 static int64_t measure_events(const struct plan *plan, const unsigned char *bytes, int64_t buffered, int64_t count)
 {
     enum { BLOCK_WORDS = 32, BLOCK_BYTES = 8 * BLOCK_WORDS };
@@ -309,7 +311,7 @@ struct reader {
     struct lr_petsird petsird;
     const lr_events_source *source;
     struct lr_event_stream *stream;
-    double num_bytes; /* length of the events */
+    double num_bytes; /* bytes of the file after its header */
     struct file_crystals crystals;
     struct batch batches[2];
     struct batch *batch;    /* batch being collected */
@@ -523,7 +525,7 @@ static lr_status finish_batches(void *user)
     return finish_decoding(user);
 }
 
-/* Adds a span of at most `most` next events, if the buffer holds all of their bytes. *count: number of events added. */
+/* Adds a span of the next events, at most `most`, if the buffer holds all their bytes. *count: events added. */
 static lr_status add_span(struct reader *reader, int64_t most, int64_t *count)
 {
     struct lr_yardl_input *input = reader->petsird.input;
@@ -566,7 +568,8 @@ static lr_status add_span(struct reader *reader, int64_t most, int64_t *count)
 
 /* --- time blocks --- */
 
-/* Reads the events of a list. If the file ends within the list, its events are read one by one, up to the error. */
+/* Reads the events of a list. If the file ends within the list, the list's events are read one by one, up to the
+   error. */
 static lr_status take_events(struct reader *reader, const struct lr_yardl_list *list)
 {
     int64_t left = list->count;
@@ -602,9 +605,11 @@ static lr_status take_events(struct reader *reader, const struct lr_yardl_list *
 }
 
 /* Reads the lists [type1][type2] of prompts or delayeds. There may be more rows than types, because PETSIRD's Python
- * generator adds a row for every entry that it fills. The number of rows shows which rows are repeated. n * n rows:
- * each row occurs n times. n * (n + 1) / 2 rows: row k occurs k + 1 times. Any other number above n: only the last row
- * is repeated. */
+ * generator adds a row for every entry that it fills. The number of rows shows which rows are repeated. n is the number
+ * of types.
+ * n * n rows: each row occurs n times.
+ * n * (n + 1) / 2 rows: row k occurs k + 1 times.
+ * Any other number above n: only the last row is repeated. */
 static lr_status take_lists(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     struct reader *reader = user;
@@ -741,7 +746,7 @@ static lr_status read_header(struct reader *reader)
     LR_TRY(lr_petsird_fill_info(petsird, reader->crystals.crystal_of, count, info));
     if (reader->stream->sink == NULL) return LR_OK;
 
-    /* Warns about properties of the header that the model lacks, before the events are read. */
+    /* Before the events are read, warns about properties of the header that the model lacks. */
     const struct lr_petsird_range *bins = &petsird->bin_efficiencies;
     const struct lr_petsird_range *pairs = &petsird->pair_efficiencies;
     if (bins->count > 0 && (bins->low != 1 || bins->high != 1)) {
@@ -839,7 +844,7 @@ static lr_status read_file(const lr_events_source *source, struct lr_event_strea
     stream->info->duration_s = 1e-3 * (double)(reader.times.last_ms - reader.times.first_ms);
     free(reader.crystals.crystal_of);
     if (reader.decoding != NULL)
-        lr_parallel_end(&reader.decoding->decoding); /* a batch is still being decoded only after a failure */
+        lr_parallel_end(&reader.decoding->decoding); /* after a failure, a batch may still be being decoded */
     for (int k = 0; k < 2; k++) {
         struct batch *batch = &reader.batches[k];
         lr_free_all(batch->spans, batch->shares, batch->own);

@@ -115,7 +115,8 @@ static lr_status take_mask(struct lr_petsird *petsird, struct lr_petsird_pair *p
     return LR_OK;
 }
 
-/* Reads nested lists of bins, resolutions or masks over module types: [type1][type2] or their lower triangle. */
+/* Reads nested lists of bins, resolutions or masks over module types: all entries [type1][type2], or only those with
+   type1 >= type2. */
 static lr_status take_pairs(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     struct lr_petsird *petsird = user;
@@ -487,7 +488,7 @@ lr_status lr_petsird_open(struct lr_petsird *petsird, const char *path, const lr
         return lr_error(log, LR_BAD_INPUT, "%s: holds '%.40s', not PETSIRD's header and time blocks", path,
                         petsird->schema->name);
     }
-    /* FNV-1a digests of the schemas by version. v0.8.0 to v0.9.1 share one schema. All versions v0.11 share another. */
+    /* FNV-1a digests of the schemas by version. v0.8.0 to v0.9.1 share a schema, and so do all v0.11 versions. */
     static const struct {
         uint64_t digest;
         const char *version;

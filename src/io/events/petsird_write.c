@@ -140,7 +140,7 @@ double lr_events_window_mm(const lr_scanner *scanner, double tof_resolution_ps)
     return (2 * half_of_bins(find_reach(scanner), bin_mm) + 1) * bin_mm;
 }
 
-/* Takes the bins from the source's kinds, or chooses them if there are none. */
+/* Takes the time-of-flight bins from the source. If the source gives no bins, chooses bins. */
 static lr_status set_bins(struct layout *layout, const lr_events_info *info, const lr_log *log)
 {
     const lr_scanner *scanner = layout->lors->scanner;
@@ -162,7 +162,7 @@ static lr_status set_bins(struct layout *layout, const lr_events_info *info, con
     const double bin_mm = info->tof_bin_mm > 0      ? info->tof_bin_mm
                           : bins->resolution_mm > 0 ? bins->resolution_mm / BINS_PER_RESOLUTION
                                                     : usual_bin_mm;
-    /* The source has a bin with its middle at 0, or an edge at 0 if its range holds an even number of bins. */
+    /* If the source's range holds an even number of bins, an edge is at 0. Otherwise the middle of a bin is at 0. */
     const bool is_even =
         info->tof_bin_mm > 0 && fabs(remainder(info->tof_range_mm / bin_mm, 2.0)) < 0.01 && info->tof_range_mm > 0;
     const int half = half_of_bins(reach, bin_mm);
@@ -358,7 +358,7 @@ static void put_scanner(const struct layout *layout, struct lr_output *output)
     lr_yardl_put_signed(output, 0);                                            /* histograms of singles: none */
     if (layout->minor >= 12) lr_yardl_put_unsigned(output, 0);                 /* units of singles: none */
     lr_yardl_put_unsigned(output, 0);                                          /* energy bins of singles: none */
-    /* The policy is not known, so the policy "other" is written. */
+    /* The policies for prompts and delayeds are not known, so the policy "other" is written for both. */
     const int other = is_old ? 3 : 4;
     lr_yardl_put_signed(output, 0); /* singles */
     lr_yardl_put_signed(output, other);
@@ -472,8 +472,8 @@ static int compare(const void *a, const void *b)
     return lr_order_then(lr_order_whole(left->key, right->key), lr_order_whole(left->number, right->number));
 }
 
-/* Writes the lists of prompts or of delayeds. Their events begin at *at; *at becomes the index after their last
- * event. */
+/* Writes the lists of prompts or of delayeds. The events of these lists begin at index *at. *at becomes the index after
+ * the last of these events. */
 static void put_lists(struct writer *writer, bool is_delayed, int *at)
 {
     const struct layout *layout = &writer->layout;

@@ -50,7 +50,7 @@ struct reader {
     struct lr_event_times times;
     unsigned layer_bits;
     uint64_t time_ms;  /* time of the last time mark */
-    uint64_t reserved; /* bits without a meaning that some record has set */
+    uint64_t reserved; /* reserved bits that are set in at least one record */
     int64_t num_records;
     uint64_t first_unknown;       /* first event that names an unknown crystal */
     int64_t first_unknown_record; /* number of this event's record */

@@ -120,8 +120,8 @@ static lr_status take_header(const struct lr_keyed_text *file, struct siemens_he
 
 /* Reads the header at `companion`. If `companion` is NULL, reads EVENTS.hdr beside the events. If that file is missing,
  * reads the only list-mode header in the folder that has ".hdr" in its name and names the events as its `name of data
- * file`. header->path stays NULL if there is none. errors: LR_BAD_INPUT for a missing file, a file that is no list-mode
- * header, or several headers. */
+ * file`. header->path stays NULL if no header is found. errors: LR_BAD_INPUT for a missing file, a file that is no
+ * list-mode header, or several headers. */
 static lr_status read_header(const char *companion, const char *events, struct siemens_header *header,
                              const lr_log *log)
 {
@@ -214,7 +214,7 @@ struct reader {
     uint32_t first_places[32];  /* first word of each kind that gives a position of gantry or bed; 0 = none */
     int64_t num_moves;          /* number of words whose position of gantry or bed differs from the first one */
     uint32_t first_unknown;     /* first event that names no crystals */
-    int64_t first_unknown_word; /* number of this word */
+    int64_t first_unknown_word; /* index of this event's word in the file */
 };
 
 /* --- the sinogram --- */

@@ -62,8 +62,8 @@ lr_status lr_output_deflate(struct lr_output *output, const struct lr_piece *pie
     const size_t each = compressBound(BLOCK_BYTES) + SPARE_BYTES;
     unsigned char *room = lr_alloc(BLOCKS_AT_ONCE, each, "compressing", output->log);
     lr_status status = room != NULL ? lr_output_write(output, head, sizeof(head)) : LR_FAILED;
-    uLong crc = crc32(0, NULL, 0), total = 0; /* checksum and count of all bytes so far; the format has the count
-                                               * modulo 2^32 */
+    uLong crc = crc32(0, NULL, 0), total = 0; /* checksum and count of all bytes so far; the file stores the count
+                                                 modulo 2^32 */
     int piece = 0;                            /* piece of the next block */
     size_t at = 0;                            /* offset of the next block in the piece */
     for (bool is_over = false; status == LR_OK && !is_over;) {

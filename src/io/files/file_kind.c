@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Kinds of files, recognised by their first bytes or their names; names in folders. */
+ * Recognises the kind of a file by its first bytes or its name. Lists the names in a folder. Gives paths in the cache
+ * folder. */
 #include "io/files/file_kind.h"
 
 #include "base/path.h"

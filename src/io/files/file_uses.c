@@ -60,7 +60,8 @@ static bool names_file(const char *header, const struct stat *file, const lr_log
     FILE *stream = stat_file(header, &found) ? fopen(header, "r") : NULL;
     for (int k = 0; stream != NULL && !names && is_text && k < MOST_LINES && fgets(line, sizeof(line), stream) != NULL;
          k++) {
-        /* A header has no zero bytes. None of its lines is longer than the buffer. */
+        /* A line that fgets returns without its end is longer than the buffer or contains a zero byte. Headers have no
+           such lines. */
         is_text = strchr(line, '\n') != NULL || feof(stream);
         /* Finds the value in a line "key := value", "key = value" or "key: value". */
         char *value = is_text ? strpbrk(line, ":=") : NULL;

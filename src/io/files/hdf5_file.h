@@ -14,8 +14,8 @@
 /* A file, a group or a dataset of HDF5; negative = none. */
 typedef int64_t lr_hdf5_id;
 
-/* A range of bytes that the file has before HDF5 writes to it. HDF5 writes only before `begin` and after `end`. A
- * dataset that is made while `places` is set uses bytes of the range as its chunks, which HDF5 does not write. */
+/* A range of bytes that the caller writes, before HDF5 opens the file. HDF5 writes only below `begin` and above `end`.
+ * While `places` is set, new datasets have their chunks in this range, and HDF5 does not write these chunks. */
 struct lr_hdf5_layout {
     uint64_t begin, end; /* range of the bytes; HDF5 needs 96 bytes below `begin` */
     bool places; /* true: the next chunk of exactly chunk_bytes bytes is at the offset `next`, and each further chunk is
@@ -81,12 +81,13 @@ struct lr_hdf5_fns {
     /* Opens and closes out->file, which a driver writes to out->output. If closing fails, out->why gets the reason. */
     bool (*open)(struct lr_hdf5_output *out);
     bool (*close)(struct lr_hdf5_output *out);
-    /* Puts the reason of the last refusal into out->why. */
+    /* Puts the reason for the last refusal into out->why. */
     void (*explain)(struct lr_hdf5_output *out);
 
     lr_hdf5_id (*group_create)(lr_hdf5_id parent, const char *name);
     bool (*group_close)(lr_hdf5_id group);
-    /* Gives an object a second name. The object names[0] of `from` also becomes names[1] of `to`. */
+    /* Gives an object a second name. The object that is names[0] in group `from` also becomes names[1] in group
+       `to`. */
     bool (*link)(lr_hdf5_id from, lr_hdf5_id to, const char *const names[2]);
 
     /* Functions that write attributes. A string becomes a variable-length UTF-8 scalar. count = 0 makes a scalar of one

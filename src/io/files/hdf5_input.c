@@ -31,8 +31,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The process that reads an HDF5 file. This process runs another program (hdf5_reader/), which base/path.h finds. A
- * fork of this process would inherit locks of other threads, the driver of a GPU and gigabytes of images. */
+/* The process that reads an HDF5 file. The process runs another program (hdf5_reader/), whose path base/path.h finds. A
+ * fork of the calling process would instead inherit locks of other threads, the driver of a GPU and gigabytes of
+ * images. */
 struct lr_hdf5_process {
     lr_log log; /* lr_hdf5_input.log points to this log */
     const lr_log *callers_log;
@@ -85,7 +86,7 @@ static int start_program(struct lr_hdf5_process *process, char *reader, const ch
     snprintf(memory, sizeof(memory), "%d", file);
     char *const words[] = {reader, LR_VERSION_STRING, name, socket, memory, NULL};
 
-    /* The two files stay open in the new program under their numbers, and in no other program. */
+    /* The new program inherits these two files, under the same numbers. No other program inherits them. */
     const int files[2] = {ends[1], file};
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;

@@ -2,16 +2,16 @@
  * Copyright The LORaster authors
  *
  * HDF5 files, read so that each failure is logged. With a damaged file, HDF5 1.10 may crash, never end, or ask for
- * terabytes of memory. Another process therefore reads the files, by the program of hdf5_reader/. If this process
- * crashes, nothing else is harmed. The process may take 512 MiB of memory plus four times the file's size, and ten
- * seconds of processor time per request. The process is killed if no answer comes for a minute. */
+ * terabytes of memory. Another process therefore reads the files. This process runs the program of hdf5_reader/. If the
+ * process crashes, nothing else is harmed. The process may take 512 MiB of memory plus four times the file's size, and
+ * ten seconds of processor time per request. The process is killed if no answer comes for a minute. */
 #pragma once
 
 #include <lr/log.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Types of numbers in memory, also for files that are written. HDF5 converts numbers of a file to these types. */
+/* Types of numbers in memory, for reading and for writing files. HDF5 converts the numbers of a file to these types. */
 enum lr_hdf5_number { LR_HDF5_INT32, LR_HDF5_INT64, LR_HDF5_FLOAT, LR_HDF5_DOUBLE };
 
 static inline int64_t lr_hdf5_number_bytes(enum lr_hdf5_number number)
@@ -19,9 +19,9 @@ static inline int64_t lr_hdf5_number_bytes(enum lr_hdf5_number number)
     return number == LR_HDF5_INT64 || number == LR_HDF5_DOUBLE ? 8 : 4;
 }
 
-/* An HDF5 file open for reading. One thread at a time. */
+/* An HDF5 file open for reading. Only one thread at a time may use it. */
 struct lr_hdf5_input {
-    const lr_log *log; /* passes messages to the caller's log, until it has logged that the reading process has ended */
+    const lr_log *log; /* passes messages to the caller's log, until the reading process has ended */
     const char *path;  /* owned by the caller */
     int64_t file_bytes;
     struct lr_hdf5_process *process;
@@ -58,8 +58,8 @@ lr_status lr_hdf5_need_stored(const struct lr_hdf5_input *in, const char *name, 
 lr_status lr_hdf5_get(const struct lr_hdf5_input *in, const char *name, enum lr_hdf5_number number,
                       const int64_t shape[2], void *numbers);
 
-/* Reads entries range[0] .. range[0] + range[1] - 1 of a dataset. width: how many numbers an entry has: the second
- * extent of a dataset of two dimensions, or else 1. */
+/* Reads entries range[0] .. range[0] + range[1] - 1 of a dataset. width: numbers per entry (the second extent of a
+ * two-dimensional dataset, else 1). */
 lr_status lr_hdf5_get_part(const struct lr_hdf5_input *in, const char *name, enum lr_hdf5_number number,
                            const int64_t range[2], int64_t width, void *numbers);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Text headers: lines, keys and values, and the judgement of keys by the table of a format. */
+ * Reads text headers: lines, keys and values. Judges the keys by a table of the format. */
 #include "io/files/keyed_text.h"
 
 #include "base/log.h"
@@ -58,7 +58,7 @@ static bool take_line(struct lr_keyed_text *text, const struct lr_keyed_dialect 
 
     char *sign = strstr(line, dialect->separator);
     if (sign != NULL) *sign = '\0';
-    /* Normalises the key in place, since a key never gets longer. */
+    /* The key is normalised in place, because normalising never makes a key longer. */
     size_t used = 0;
     for (const char *from = line; *from != '\0'; from++) {
         const bool blank = isspace((unsigned char)*from) || strchr("_!%", *from) != NULL;

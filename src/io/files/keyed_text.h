@@ -46,7 +46,7 @@ lr_status lr_keyed_text_read(struct lr_keyed_text *text, const char *path, const
                              const lr_log *log);
 void lr_keyed_text_finish(struct lr_keyed_text *text);
 
-/* Returns the line of a key. If there is none, returns the first line whose key contains `key`, or NULL. */
+/* Returns the line of a key. If no line has this key, returns the first line whose key contains `key`, or NULL. */
 const struct lr_keyed_line *lr_keyed_text_find(const struct lr_keyed_text *text, const char *key);
 
 /* A number to be read, and the range that is accepted. */
@@ -73,7 +73,7 @@ enum lr_key_outcome {
     LR_KEY_REFUSED, /* a value other than the usual ones is refused */
 };
 
-/* Keys, and their use by the reader. '|' separates keys, and also separates usual values. */
+/* Keys, and what the reader does with them. '|' separates alternative keys, and alternative usual values. */
 struct lr_known_key {
     enum lr_key_outcome outcome;
     const char *keys;    /* normalised as in lr_keyed_line; '*' at the end of a key matches any text */
@@ -100,12 +100,12 @@ lr_status lr_keyed_text_error(const struct lr_keyed_text *text, const struct lr_
                               ...) LR_PRINTF(3, 4);
 
 /* Reads a regular file. *bytes: its contents, followed by a zero byte; the caller frees them. what: "" or "the header
- * ", for messages. errors, logged with the path: LR_BAD_INPUT for other files and for more than `most` bytes;
- * LR_FAILED. On failure *bytes is NULL. */
+ * ", for messages. errors, logged with the path: LR_BAD_INPUT for a file that is not regular or has more than `most`
+ * bytes; LR_FAILED. On failure *bytes is NULL. */
 lr_status lr_file_bytes(const char *what, const char *path, int64_t most, int64_t *count, char **bytes,
                         const lr_log *log);
 
-/* --- Interfile: lines "key := value", of which STIR, CASToR and Siemens write dialects --- */
+/* --- Interfile: lines "key := value"; STIR, CASToR and Siemens each write a dialect --- */
 
 /* Keys are the same in upper and lower case. A run of blanks, '_', '!' and '%' counts as one blank. "key [i]" has the
  * index i. ';' begins a comment line. A line that ends with '\' continues in the next line. Text after "END OF

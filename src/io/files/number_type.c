@@ -17,7 +17,7 @@ bool lr_number_type_is_valid(const struct lr_number_type *type)
     }
 }
 
-/* Returns the bits of one number, without extension of its sign. */
+/* Returns the bits of one number, without sign extension. */
 static uint64_t bits_of(const struct lr_number_type *type, const unsigned char *raw)
 {
     uint64_t bits = 0;

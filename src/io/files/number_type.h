@@ -17,7 +17,7 @@ struct lr_number_type {
     bool big_endian;
 };
 
-/* True if the kind can have so many bytes. */
+/* True if a number of type->kind can have type->bytes bytes. */
 bool lr_number_type_is_valid(const struct lr_number_type *type);
 
 /* Converts `count` numbers of a file to double. raw: [count * type->bytes]. */
@@ -26,7 +26,7 @@ void lr_numbers_convert(const struct lr_number_type *type, const unsigned char *
 /* Counts floats that fit only the other byte order. The value of such a float is too odd for a measurement, but its
  * bytes in reverse order are a usual number. Both counts begin at zero. */
 struct lr_byte_order {
-    int64_t values, swapped; /* floats other than 0; floats that fit only the other byte order */
+    int64_t values, swapped; /* values: floats other than 0; swapped: floats that fit only the other byte order */
 };
 void lr_byte_order_watch(struct lr_byte_order *order, const struct lr_number_type *type, const unsigned char *raw,
                          const double *numbers, int64_t count);

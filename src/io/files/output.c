@@ -486,8 +486,8 @@ static lr_status begin(struct lr_output *output, const char *path, const lr_log 
     output->path = lr_copy_string(path, log);
     output->target = realpath(path, NULL);
     if (output->target == NULL) {
-        /* The file does not exist, or is a pipe without another path, such as /dev/stdout. Links to a file that does
-         * not exist are followed one by one. */
+        /* realpath fails for a file that does not exist, and for a pipe that has no name in a folder (/dev/stdout).
+         * Links to a file that does not exist are followed one by one. */
         struct stat info;
         output->target = lr_copy_string(path, log);
         const bool exists = stat(path, &info) == 0;

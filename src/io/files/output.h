@@ -97,6 +97,6 @@ struct lr_piece {
 };
 
 /* Writes all pieces as one gzip stream. The stream has no time stamp, so that equal pieces give equal files. All
- * processors compress, also if a command was limited to fewer threads. errors: as lr_output_write; LR_FAILED, logged,
+ * processors compress, even if a command was limited to fewer threads. errors: as lr_output_write; LR_FAILED, logged,
  * if memory runs out. */
 lr_status lr_output_deflate(struct lr_output *output, const struct lr_piece *pieces, int num_pieces);

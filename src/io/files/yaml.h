@@ -10,7 +10,7 @@
 #include <libfyaml.h>
 #include <lr/log.h>
 
-/* A document and its text. Only one thread may use it. Other files read only log and document. */
+/* A document and its text. Only one thread may use it. Other source files use only the members `log` and `document`. */
 struct lr_yaml {
     char *name; /* owned */
     char *text; /* owned, zero terminated */

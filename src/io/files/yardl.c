@@ -296,8 +296,8 @@ lr_status lr_yardl_text(struct lr_yardl_input *input, const struct lr_yardl_type
 
 /* --- lists, unions, records --- */
 
-/* Checks that the rest of the file can hold `count` items. Items of zero bytes are refused: nested lists of such items
- * could be read without end. */
+/* Checks that the rest of the file can hold `count` items. Items of zero bytes are refused, because nested lists of
+ * such items could be read without end. */
 static lr_status check_count(struct lr_yardl_input *input, const struct lr_yardl_type *item, int64_t count)
 {
     const int64_t left = lr_yardl_left(input);
@@ -747,7 +747,7 @@ struct lr_yardl_schema *lr_yardl_schema_parse(const char *name, const char *text
         return NULL;
     }
 
-    /* Only JSON of limited depth is accepted: libfyaml would read any YAML, and deep nesting would overflow the
+    /* Only JSON of limited depth is accepted, because libfyaml would read any YAML and deep nesting would overflow the
      * stack. */
     int depth = 0;
     bool quoted = false;

@@ -125,8 +125,8 @@ const unsigned char *lr_yardl_buffered(const struct lr_yardl_input *input, int64
  * attempt to read a value logs the reason. errors: the status of `on_fetch`. */
 lr_status lr_yardl_more(struct lr_yardl_input *input, bool *any);
 
-/* Makes the other buffer current, at the position where its reading stopped. The next call of lr_yardl_swap undoes
- * this. No bytes may be fetched between the two calls. */
+/* Makes the other buffer current, at the position where its reading stopped. The next call of lr_yardl_swap undoes the
+ * swap. No bytes may be fetched between the two calls. */
 void lr_yardl_swap(struct lr_yardl_input *input);
 
 /* Moves the position forward in the buffered bytes, or back if `bytes` is negative. */
@@ -152,8 +152,8 @@ struct lr_yardl_list {
 };
 lr_status lr_yardl_list(struct lr_yardl_input *input, const struct lr_yardl_type *type, struct lr_yardl_list *list);
 
-/* Reads the case of a union that follows. *chosen: the part of the union; its type is NULL for null. If `type` is no
- * union, *chosen is `type` with the name "". */
+/* Reads which case of a union comes next in the file. *chosen: the part of the union; its type is NULL for null. If
+ * `type` is no union, *chosen is `type` with the name "". */
 lr_status lr_yardl_case(struct lr_yardl_input *input, const struct lr_yardl_type *type, struct lr_yardl_part *chosen);
 
 /* A field that the caller wants. */

@@ -34,7 +34,7 @@ struct lr_image_format {
 extern const struct lr_image_format lr_image_nifti;     /* .nii, .nii.gz */
 extern const struct lr_image_format lr_image_interfile; /* .hv + .v of STIR, .hdr + .img of CASToR */
 extern const struct lr_image_format lr_image_metaimage; /* .mhd + .raw, .mha */
-extern const struct lr_image_format lr_image_npy;       /* .npy; read only on a given grid */
+extern const struct lr_image_format lr_image_npy;       /* .npy; reading it needs a given grid */
 
 extern const struct lr_known_keys lr_interfile_image_keys, lr_metaimage_keys, lr_nifti_keys;
 
@@ -101,7 +101,8 @@ int64_t lr_file_length(const char *path);
 
 /* --- writing --- */
 
-/* Appends an image in float32, little endian. reversed: true for axes whose direction is reversed. */
+/* Appends an image in float32, little endian. reversed: true for each axis along which voxels are written in reverse
+   order. */
 lr_status lr_voxels_write(struct lr_output *output, const lr_image *image, const bool reversed[3]);
 
 /* A text header, and its voxels in a second file. */
@@ -112,5 +113,5 @@ struct lr_image_pair {
     bool reversed[3];
 };
 
-/* Replaces both files, or neither. */
+/* Writes the header and the voxels. Replaces both files, or neither. */
 lr_status lr_image_pair_write(const struct lr_image_pair *pair, const lr_image *image, const lr_log *log);

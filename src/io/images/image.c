@@ -147,7 +147,7 @@ lr_status lr_grid_read(const char *path, lr_grid *grid, const lr_log *log)
     if (format == NULL) return path == NULL || path[0] == '\0' ? LR_USAGE : LR_BAD_INPUT;
     struct lr_named_log named;
     lr_log_name(&named, path, log);
-    const int frame = format->count_frames != NULL; /* the grid of the first volume is that of all */
+    const int frame = format->count_frames != NULL; /* all volumes have the grid of the first */
     return format->read(&(struct lr_image_request){.path = path, .frame = frame, .log = &named.log}, grid, NULL);
 }
 

@@ -172,7 +172,7 @@ static lr_status read_header(const struct lr_keyed_text *file, struct lr_voxels 
     }
     LR_TRY(lr_image_layout_find(&place, layout, file->log));
     LR_TRY(lr_interfile_number_type(file, &voxels->type, &voxels->offset_bytes));
-    /* Each dialect has its own factors. "quantification units" is another name of the factor in STIR, and a second
+    /* Each dialect has its own factors. "quantification units" is another name for the factor in STIR, and a second
      * factor in CASToR. */
     static const char *const slopes[] = {"rescale slope", "data rescale slope"};
     static const char *const intercepts[] = {"rescale intercept", "data rescale intercept", "data rescale offset"};

@@ -49,7 +49,7 @@ struct meta {
     struct lr_number_type type;
     char type_name[64];
     char *data_name;    /* owned: value of ElementDataFile */
-    int64_t local_data; /* length of the header in bytes */
+    int64_t local_data; /* offset of the data in this file, bytes */
 };
 
 /* --- values --- */

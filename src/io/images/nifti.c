@@ -218,8 +218,9 @@ static void compare_sform(const struct source *source, const float qform[3][4])
     }
 }
 
-/* Takes the sform. Without a sform, takes the qform. Without both, takes only the voxel sizes. The NIfTI-1 standard
- * prefers the qform. Other readers also prefer the sform, because registration programs update it. */
+/* Takes the sform. If the sform is missing, takes the qform. If the qform is missing, too, takes only the voxel sizes.
+ * The NIfTI-1 standard prefers the qform. This reader prefers the sform, as others do, because registration programs
+ * update it. */
 static lr_status read_affine(const struct source *source, double affine[3][4])
 {
     struct nifti_header header = source->header;

@@ -33,12 +33,12 @@ struct nifti_header {
     char unused_1[34];
     char regular; /* 'r' */
     char dim_info;
-    int16_t dim[8]; /* number of axes, and their sizes */
+    int16_t dim[8]; /* [0]: number of axes; [1] to [7]: sizes of the axes */
     char unused_2[12];
     int16_t intent_code;
     int16_t datatype, bitpix;
     char unused_3[2];
-    float pixdim[8]; /* qfac, the handedness of the qform, and the steps along the axes */
+    float pixdim[8]; /* [0]: qfac, the handedness of the qform; [1] to [7]: steps along the axes */
     float vox_offset;
     float scl_slope, scl_inter;
     char unused_4[3];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Images in NumPy arrays [nz][ny][nx] in LORaster's frame: values without a grid. */
+ * Images as NumPy arrays [nz][ny][nx] in LORaster's frame. The files hold values, but no grid. */
 #include "io/files/npy.h"
 #include "base/log.h"
 #include "io/files/regular_file.h"

@@ -95,8 +95,8 @@ int64_t lr_file_length(const char *path)
 
 /* --- reading --- */
 
-/* Returns true if all numbers of the file are usual ones when read in the other byte order. raw: has room for one
- * line along the file's first axis, and is overwritten. */
+/* Returns true if each number of the file is 0 or between 1e-30 and 1e30 in size when read in the other byte order.
+ * raw: has room for one line along the file's first axis, and is overwritten. */
 static bool fits_other_order(const struct lr_voxels *voxels, const struct lr_image_layout *layout, FILE *file,
                              unsigned char *raw)
 {
@@ -121,7 +121,7 @@ static lr_status read_lines(const struct lr_voxels *voxels, const struct lr_imag
     const size_t bytes = (size_t)layout->size[0] * (size_t)voxels->type.bytes;
     struct lr_byte_order order = {0, 0};
     const bool is_whole = voxels->type.kind != LR_KIND_FLOAT && voxels->type.bytes == 4;
-    int64_t active = 0, huge = 0, absurd = 0; /* numbers other than 0, beyond 2^29, and beyond 1e30 */
+    int64_t active = 0, huge = 0, absurd = 0; /* active: numbers other than 0; huge: beyond 2^29; absurd: beyond 1e30 */
     const int64_t total = (int64_t)layout->size[1] * layout->size[2];
     for (int64_t n = 0; n < total; n++) {
         if (n % layout->size[1] == 0)
@@ -143,7 +143,7 @@ static lr_status read_lines(const struct lr_voxels *voxels, const struct lr_imag
             voxels->path, numbers, {0, (int)(n % layout->size[1]), (int)(n / layout->size[1])}};
         LR_TRY(lr_image_layout_put(layout, &put, image, log));
     }
-    /* The bits of a float of usual size are a whole number beyond 2^29. */
+    /* Read as a whole number, the bits of a float of usual size exceed 2^29. */
     if (is_whole && 2 * huge > active) {
         lr_warn(log, "%s: its whole numbers look like floats: does its header name the right type of numbers?",
                 voxels->path);

@@ -25,8 +25,9 @@ struct lr_lor_weight {
  * runs out. */
 lr_lor_data *lr_lor_weights_add_up(struct lr_lor_weight *list, int64_t count, const lr_log *log);
 
-/* Weights summed per LOR in the order of arrival. Memory: one entry for each LOR that occurred, and as many entries,
- * but at least 2^22, that wait to be merged. A struct of zeros is an empty sum. Only one thread may use a sum. */
+/* Weights summed per LOR in the order of arrival. Memory: one entry for each LOR that occurred. Further entries wait to
+ * be merged: about as many again, or 2^22 if that is more. A struct of zeros is an empty sum. Only one thread may use a
+ * sum. */
 struct lr_lor_sums {
     int64_t waiting, room;
     int64_t *lors;     /* owned [room] */

@@ -39,7 +39,7 @@ struct reader {
     int64_t *found;         /* owned: LORs of a bin in coincidence */
     int most_found;         /* largest number of LORs in a bin */
     int64_t num_lors;       /* number of LORs with counts, including repeats */
-    int64_t bins, left_out; /* number of bins with counts, and of bins without a LOR */
+    int64_t bins, left_out; /* bins: number of bins with counts; left_out: of these, bins without a LOR */
     double left_out_sum;
     lr_lor_data *dense;         /* receives the counts; NULL = `list` receives them */
     struct lr_lor_weight *list; /* [num_lors], used if `dense` is NULL; if both are NULL, LORs are only counted */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Weights of LORs, added up. */
+ * Sums of weights per LOR. */
 #include "io/lor_data/lor_data.h"
 
 #include "base/log.h"

@@ -174,8 +174,7 @@ struct draft {
     struct lr_projdata *projdata;
 };
 
-/* True if an axis has this label, without regard to capitals and to the length of runs of blanks. label: in lower
- * case. */
+/* True if an axis has this label. Ignores case and the lengths of runs of blanks. label: in lower case. */
 static bool label_is(const struct draft *draft, int axis, const char *label)
 {
     const char *found = lr_interfile_text(draft->file, "matrix axis label", axis);
@@ -317,7 +316,8 @@ static lr_status find_rings(struct draft *draft)
         return LR_OK;
     }
     const bool blocks = geometry == BLOCKS;
-    /* Without virtual crystals and blocks, the ring may begin with any crystal of a module. */
+    /* If there are neither virtual crystals around the ring nor blocks, the ring may begin with any crystal of a
+       module. */
     return turn(draft, gaps.around > 0 || blocks ? rings->around / rings->modules : 1, blocks);
 }
 

@@ -18,11 +18,12 @@ struct lr_projdata_segment {
 struct lr_projdata {
     struct lr_sinogram_rings rings; /* place 0 is det 0 */
     double view_offset_deg;
-    int views, mashing; /* number of views in the file, and of unmashed views in each */
+    int views, mashing; /* views: number of views in the file; mashing: unmashed views that form one view */
     int first_t, num_t; /* tangential positions first_t .. first_t + num_t - 1 */
     int num_segments;
     struct lr_projdata_segment *segments; /* owned, in the file's order */
-    bool by_view;                         /* true = by view, then axial position; false = the reverse */
+    bool by_view;                         /* true: bins are stored by view, then axial position; false: by axial
+                                             position, then view */
 };
 
 /* The data file that a header describes. */
@@ -50,7 +51,8 @@ void lr_projdata_finish(struct lr_projdata *projdata);
 char *lr_projdata_print(const struct lr_projdata *projdata, const lr_scanner *scanner, const char *data_name,
                         const lr_log *log);
 
-/* Finds the bins that LORs in coincidence need. reach: largest abs(t), and largest ring difference, of these LORs. */
+/* Finds the bins that LORs in coincidence need. reach[0]: largest abs(t) of these LORs. reach[1]: their largest ring
+   difference. */
 void lr_projdata_reach(const struct lr_projdata *projdata, const lr_lors *lors, int reach[2]);
 
 int64_t lr_projdata_num_bins(const struct lr_projdata *projdata);
@@ -65,8 +67,8 @@ struct lr_projdata_bin {
     int segment, axial, view, t; /* segment: STIR's number */
 };
 
-/* The bin of a LOR in data of span 1 without mashing. Returns false if there is none: both crystals are at the same
- * position in different rings, or the bin is outside the data. */
+/* The bin of a LOR in data of span 1 without mashing. Returns false if the bin is outside the data. Also returns false
+ * if there is no bin, because both crystals are at the same place around the ring, in different rings. */
 bool lr_projdata_bin_of(const struct lr_projdata *projdata, const int32_t (*places)[2], const int32_t crystals[2],
                         struct lr_projdata_bin *bin);
 

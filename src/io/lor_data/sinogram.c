@@ -18,7 +18,7 @@ enum { MAX_PLACES = 65536 };
 struct part {
     int module;
     int first_crystal_ring, position;
-    double along_u_mm; /* position of its centre along u */
+    double along_u_mm; /* position of the module's centre along u */
 };
 
 /* A scanner's modules, sorted, and their common measures. */
@@ -100,7 +100,7 @@ static lr_status measure(struct order *order)
     return LR_OK;
 }
 
-/* Angle of the row that begins with part n, and distance from the axis to its front face. */
+/* Angle of the row that begins with part n, and distance from the axis to the row's front face. */
 static void row_centre(const struct order *order, int n, double *angle_deg, double *radius_mm)
 {
     double sum[2] = {0.0, 0.0};

@@ -4,10 +4,10 @@
  * The numbering of crystals and of crystal pairs (bins) in sinograms without arc correction, for a scanner of full
  * rings. This is STIR's numbering (ProjDataInfoCylindricalNoArcCorr), which Siemens also uses.
  *
- * A ring has an even number of places, which include virtual ones between the modules. Places count in the direction of
- * increasing angle. Place 0 is at 90 degrees in LORaster's frame plus a view offset. Rings count against LORaster's z.
- * STIR's x, y and z all point opposite to LORaster's: x = R sin(psi), y = -R cos(psi), z = ring * pitch with psi = 360
- * place / places + offset. */
+ * A ring has an even number of places, which include virtual ones between the modules. Place numbers increase with the
+ * angle. Place 0 is at 90 degrees in LORaster's frame plus a view offset. Ring numbers increase towards -z of
+ * LORaster's frame. STIR's x, y and z all point opposite to LORaster's: x = R sin(psi), y = -R cos(psi), z = ring *
+ * pitch with psi = 360 place / places + offset. */
 #pragma once
 
 #include <lr/lors.h>
@@ -21,7 +21,7 @@ struct lr_sinogram_gaps {
 };
 
 struct lr_sinogram_rings {
-    int around, rings;      /* number of places per ring, and of rings, including virtual ones */
+    int around, rings;      /* around: places per ring; rings: number of rings; both include virtual ones */
     int modules;            /* number of modules around the ring; all have the same number of places */
     int32_t *crystals;      /* owned [rings][around]: number in the whole scanner; -1 = none */
     double first_angle_deg; /* angle of place 0 in LORaster's frame */
@@ -33,7 +33,8 @@ struct lr_sinogram_rings {
  * LR_FAILED, logged, if memory runs out. */
 lr_status lr_sinogram_gaps_of(const lr_scanner *scanner, struct lr_sinogram_gaps *gaps, const lr_log *log);
 
-/* Finds the gaps that give wanted[0] places per ring and wanted[1] rings. errors: LR_BAD_INPUT if no gaps do. */
+/* Finds the gaps that give wanted[0] places per ring and wanted[1] rings. errors: LR_BAD_INPUT if no gaps give these
+ * numbers. */
 lr_status lr_sinogram_gaps_for(const lr_scanner *scanner, const int64_t wanted[2], struct lr_sinogram_gaps *gaps,
                                const char *what, const lr_log *log);
 
@@ -80,7 +81,7 @@ static inline bool lr_sinogram_bin_of(int around, const int places[2], struct lr
     return swapped;
 }
 
-/* The crystals of a bin in rings[0] (det1) and rings[1] (det2); -1 = virtual. */
+/* The two crystals of a bin: places[0] in ring[0] (det1), and places[1] in ring[1] (det2). -1 = virtual. */
 static inline void lr_sinogram_crystals(const struct lr_sinogram_rings *rings, const int places[2], const int ring[2],
                                         int32_t crystals[2])
 {

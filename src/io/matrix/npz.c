@@ -64,7 +64,7 @@ static lr_status emit(struct npz *npz, const void *bytes, size_t count)
     return LR_OK;
 }
 
-/* Puts numbers in little-endian byte order. */
+/* Emits numbers, after converting them in place to little-endian byte order. */
 static lr_status emit_numbers(struct npz *npz, void *numbers, int64_t count, int size)
 {
     unsigned char *bytes = numbers;
@@ -81,7 +81,7 @@ static lr_status emit_numbers(struct npz *npz, void *numbers, int64_t count, int
     return emit(npz, bytes, (size_t)count * (size_t)size);
 }
 
-/* Puts the data of an array, which follows its head. */
+/* Puts the data of an array. In the archive, the data follow the array's head. */
 static lr_status put_array(struct npz *npz, int array)
 {
     const struct lr_matrix_content *content = npz->content;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Reading of matrix files: their description, which is checked against a scanner, and their rows, which are all
- * checked. */
+ * Reads matrix files. The description is checked against a scanner, and every row is checked. */
 #include "io/matrix/writer.h"
 
 #include "base/log.h"
@@ -18,7 +17,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* How many numbers one call of `read` reads. */
+/* Number of values that are read at a time. */
 enum { PIECE = 1 << 17 };
 
 struct lr_matrix_file {
@@ -32,9 +31,9 @@ lr_matrix_file *lr_matrix_file_open(const char *path, const lr_log *log)
     if (file == NULL) return NULL;
     file->path = lr_copy_string(path != NULL ? path : "", log);
     file->source = (struct lr_matrix_source){.path = file->path, .log = log};
-    /* A file that begins like a zip archive is npz; any other is HDF5. Only regular files are opened here: opening a
-     * pipe would wait for a program that writes to the pipe. The HDF5 reader reports a path that is missing or not
-     * a regular file. */
+    /* A file that begins like a zip archive is npz; any other is HDF5. Only regular files are opened here, because
+     * opening a pipe would wait for a program that writes to the pipe. The HDF5 reader reports a path that is missing
+     * or not a regular file. */
     char bytes[4] = "", text[128];
     struct stat facts;
     bool is_zip = false;

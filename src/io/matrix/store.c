@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A matrix store: how it is begun or continued, filled and ended. */
+ * Functions that begin or continue a matrix store, fill and read it, and end it. */
 #include "io/matrix/store.h"
 
 #include "base/clock.h"
@@ -25,7 +25,7 @@ enum {
     HEAD = lr_store_head_bytes,
     MAGIC_BYTES = 16,
     SUMS = 8,
-    MOST_COUNTS = 1 << 20, /* most rows between two checkpoints */
+    MOST_COUNTS = 1 << 20, /* largest number of rows between two checkpoints */
     GRAIN = 4              /* number of pieces that a thread takes at a time */
 };
 
@@ -243,8 +243,8 @@ struct appending {
     struct row_piece *pieces;
 };
 
-/* Checks that the columns of a row ascend, also from one piece to the next, and that values are finite. Adds up values
- * in the order in which add_up does. */
+/* Checks that the columns of a row ascend, even across pieces, and that values are finite. Adds up values in the order
+ * in which add_up does. */
 static void check_pieces(void *user, int64_t begin, int64_t end)
 {
     const struct appending *appending = user;

@@ -39,13 +39,13 @@ struct lr_matrix_store_params {
 struct lr_matrix_store {
     struct lr_matrix_store_params params;
     struct lr_output output; /* TARGET.part, which HDF5 may turn into the target */
-    char *part_path;         /* TARGET.part, also after that file has become the target */
+    char *part_path;         /* TARGET.part, even after that file has become the target */
     char *rows_path;         /* TARGET.part-rows */
     int rows_file;           /* -1 = closed */
     int64_t segments_begin;  /* offset of the first segment in rows_file */
     bool is_new;             /* begun by this run */
     struct lr_matrix_totals totals;
-    void *columns; /* owned [block_elements] of the block being filled */
+    void *columns; /* owned [block_elements], columns of the block being filled */
     float *values;
     int64_t *counts; /* elements of rows since the last checkpoint */
     int64_t num_counts;
@@ -75,7 +75,7 @@ lr_status lr_matrix_store_pass(struct lr_matrix_store *store, int64_t rows);
 lr_status lr_matrix_store_checkpoint(struct lr_matrix_store *store);
 
 /* Removes everything from TARGET.part except for the elements and the identification. A run that was killed while it
- * turned the file into HDF5 may have left more. */
+ * turned the file into HDF5 may have left other bytes. */
 lr_status lr_matrix_store_trim(struct lr_matrix_store *store);
 
 /* Closes both files, which stay. */
@@ -100,7 +100,7 @@ lr_status lr_matrix_store_read(struct lr_matrix_store *store, const struct lr_ma
 /* Reads how many elements each row has, row after row. All fields but `store` begin as zero. */
 struct lr_matrix_counts {
     struct lr_matrix_store *store;
-    int64_t segment, left; /* offset of the next number, and how many numbers its segment has left */
+    int64_t segment, left; /* segment: offset of the next number; left: numbers left in its segment */
     int64_t next_segment;
 };
 /* Reads at most `room` numbers; *num = 0 at the end. */

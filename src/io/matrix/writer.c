@@ -125,7 +125,7 @@ static int64_t matrix_num_rows(const lr_matrix_writer_params *params)
 
 /* --- size --- */
 
-/* Average number of characters in a text file. */
+/* Average lengths of items in a text file, in characters. */
 #define VALUE_CHARS 13.5  /* a value with 9 significant digits */
 #define PLACE_CHARS 3.5   /* a coordinate in mm */
 #define CRYSTAL_CHARS 1.5 /* a module's number, or a crystal's row or column */
@@ -134,7 +134,7 @@ static int64_t matrix_num_rows(const lr_matrix_writer_params *params)
  * 0.48. */
 #define DEFLATED 0.5
 
-/* Sizes in bytes: an element and a LOR in STIR's files, and the number of elements of a row in the store. */
+/* Sizes in bytes: of an element and of a LOR in STIR's files, and of a row's number of elements in the store. */
 enum { STIR_ELEMENT_BYTES = 10, STIR_LOR_BYTES = 20, COUNT_BYTES = 8 };
 
 /* Returns the number of digits that most whole numbers below `end` have. */
@@ -445,7 +445,7 @@ static lr_status take(void *user, const lr_row *row)
     return check_npz(writer, writer->store.totals.elements);
 }
 
-/* If an element is wrong, `take` gets the rows one by one, since its message can name the element. */
+/* If an element is wrong, `take` gets the rows one by one, because the message of `take` can name the element. */
 static lr_status take_block(void *user, const struct lr_row_block *block)
 {
     lr_matrix_writer *writer = user;

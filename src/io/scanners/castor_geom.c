@@ -173,8 +173,7 @@ static lr_status list_crystals(struct draft *draft)
             const double s = direction * sin(angle), c = cos(angle);
             const double along = direction * (crystal_offset(layer, n % across, 0, RSECTOR) - 0.5 * width);
             const double out = layer->radius_mm + 0.5 * layer->size_mm[2];
-            const lr_crystal crystal = {/* CASToR turns (along, out) by the matrix [c s; -s c]. LORaster's x is the
-                                           negative. */
+            const lr_crystal crystal = {/* CASToR turns (along, out) by [c s; -s c]. LORaster reverses x. */
                                         .centre_mm = {-(c * along + s * out), -s * along + c * out,
                                                       crystal_offset(layer, n / across / sectors, 1, NUM_LEVELS) -
                                                           0.5 * length + draft->shifts[sector % draft->num_shifts]},

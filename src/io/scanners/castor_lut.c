@@ -27,8 +27,9 @@ enum { NUM_SAMPLES = 128 };
 /* Possible meanings of an orientation in a table. */
 enum reading { AS_WRITTEN, MIRRORED, ALONG, ALONG_MIRRORED, NUM_READINGS };
 
-/* The mean cosine of a meaning is 0 if all orientations fit the positions. Another meaning replaces AS_WRITTEN if the
- * mean cosine of AS_WRITTEN exceeds good_cosine, and is more than `better` times the other mean cosine. */
+/* orient_crystals computes a mean cosine for each meaning. The mean cosine is 0 if all orientations fit the positions.
+ * Another meaning replaces AS_WRITTEN if the mean cosine of AS_WRITTEN exceeds good_cosine, and is more than `better`
+ * times the other mean cosine. */
 static const double good_cosine = 0.02, better = 2;
 
 static void read_as(enum reading reading, const double written[3], double axis[3])
@@ -40,7 +41,7 @@ static void read_as(enum reading reading, const double written[3], double axis[3
     axis[2] = written[2];
 }
 
-/* Sets the crystals' axes[2] from their orientations, by the meaning that fits best the positions of neighbours. A
+/* Sets the crystals' axes[2] from their orientations, by the meaning that best fits the positions of neighbours. A
  * crystal's `group` is its layer. Warns with `path` if that meaning is not AS_WRITTEN. Returns the mean cosine of the
  * angle between the axis and the direction to the nearest neighbour, over a sample of crystals; 0 = a perfect fit.
  * Linear time. */

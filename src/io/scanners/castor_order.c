@@ -86,7 +86,8 @@ lr_status lr_castor_order_keep(lr_scanner *scanner, int *order, const lr_log *lo
     return status;
 }
 
-/* Properties are separated by "; ". A list with commas and "and" would have to know which property is the last. */
+/* "; " separates the properties. There is no "and" before the last property, because this function does not know which
+   property is the last. */
 static void add_lost(char lost[512], const char *format, double value)
 {
     const size_t used = strlen(lost);

@@ -18,7 +18,7 @@
 lr_status lr_castor_order(const lr_scanner *scanner, int *order, const lr_log *log);
 
 /* Sets the crystal order of a scanner that was just read from a file. order: [num_crystals], or NULL, which changes
- * nothing. The scanner owns `order` from now on, also after errors, and frees it if it equals the default order.
+ * nothing. The scanner owns `order` from now on, even after errors, and frees it if it equals the default order.
  * errors: LR_BAD_INPUT, not logged, if the order does not name each crystal once; LR_FAILED. */
 lr_status lr_castor_order_keep(lr_scanner *scanner, int *order, const lr_log *log);
 

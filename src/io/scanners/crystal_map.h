@@ -41,7 +41,7 @@ struct lr_crystal_map_line {
     double numbers[6];          /* [columns] */
 };
 
-/* A receiver of lines. A status other than LR_OK ends the reading. */
+/* `take` receives the lines, with `user`. A status other than LR_OK ends the reading. */
 struct lr_crystal_map_sink {
     lr_status (*take)(void *user, const struct lr_crystal_map_line *line);
     void *user;

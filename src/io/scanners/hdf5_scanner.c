@@ -15,13 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A dataset of /scanner, which has one field of all modules. */
+/* A dataset of the group /scanner. It holds one member of struct lr_module for all modules. */
 struct column {
     const char *name;
     size_t offset;
     int length;       /* numbers per module */
     bool whole;       /* true: int; false: double */
-    double tolerance; /* largest difference between equal scanners */
+    double tolerance; /* largest difference that counts as equal */
 };
 
 /* The last two columns exist only if a block has layers. */
@@ -300,7 +300,7 @@ lr_scanner *lr_scanner_read_hdf5(const char *path, const lr_log *log)
     lr_module *modules = NULL;
     int64_t shape[2];
     if (lr_hdf5_shape(&in, "/scanner/crystals", true, shape, 2) != LR_OK) goto done;
-    /* /scanner is not compressed, and each module takes two numbers of 4 bytes. */
+    /* /scanner/crystals is not compressed, and each module has two numbers of 4 bytes in it. */
     if (shape[0] < 2 || shape[0] > most_modules || shape[0] * 8 > in.file_bytes) {
         (void)lr_error(in.log, LR_BAD_INPUT, "%s cannot have a scanner of %lld modules", in.path, (long long)shape[0]);
         goto done;

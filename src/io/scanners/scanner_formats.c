@@ -48,7 +48,6 @@ bool lr_scanner_recognises(const struct lr_file_head *head)
     return lr_path_ends_in(head->path, yaml_endings) || find(head) != NULL;
 }
 
-/* Returns YAML, the first row, if no other format fits. */
 static const struct lr_scanner_format *recognise(const char *path)
 {
     struct lr_file_head head;
@@ -82,7 +81,8 @@ lr_status lr_scanner_write(const char *path, const lr_scanner *scanner, const lr
     return status;
 }
 
-/* Opens a preset's text in the folder LORASTER_ASSETS or, without that, the built-in text. errors: NULL, logged. */
+/* Opens a preset's text from the folder $LORASTER_ASSETS. If the text is not there, opens the built-in text. errors:
+   NULL, logged. */
 static struct lr_yaml *open_preset(const char *name, const lr_log *log)
 {
     const char *folder = getenv("LORASTER_ASSETS");
@@ -105,7 +105,7 @@ static struct lr_yaml *open_preset(const char *name, const lr_log *log)
         return NULL;
     }
 
-    /* Looks in this folder for a file that has the preset's name and one of the endings. */
+    /* Looks in the current folder for a file that has the preset's name and one of the endings. */
     static const char *const endings[] = {".yaml", ".yml", ".petsird", ".hscan", ".geom"};
     for (size_t k = 0; k < sizeof(endings) / sizeof(endings[0]); k++) {
         char file[256];

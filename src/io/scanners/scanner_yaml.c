@@ -32,7 +32,7 @@ struct lr_yaml_layers {
 /* --- crystals --- */
 
 /* Reads [along u, along v]. Each entry is the number of crystals or, for a panel of blocks, a list with one number per
- * block. Finish the result, also after errors. */
+ * block. Finish the result, even after errors. */
 static lr_status lr_yaml_crystals_read(const struct lr_yaml *yaml, const struct lr_yaml_entry *entry,
                                        struct lr_yaml_crystals *crystals)
 {
@@ -97,7 +97,7 @@ static lr_status lr_yaml_material_read(const struct lr_yaml *yaml, const struct 
 /* --- layers --- */
 
 /* Reads and checks the list `layers` of a module with the given depth and `blocks` blocks along u and v. If there is no
- * entry, the result is empty. Finish the result, also after errors. */
+ * entry, the result is empty. Finish the result, even after errors. */
 static lr_status lr_yaml_layers_read(const struct lr_yaml *yaml, const struct lr_yaml_entry *entry,
                                      const lr_module *module, const int blocks[2], struct lr_yaml_layers *layers)
 {
@@ -239,7 +239,7 @@ static lr_status normalise(const struct draft *draft, struct fy_node *at, const 
 static lr_status count_crystals(const struct draft *draft, struct fy_node *at, int64_t panels, int64_t per_panel,
                                 int64_t *total)
 {
-    /* Each factor fits 31 bits, so the product cannot overflow. */
+    /* Each factor fits in 31 bits, so the product cannot overflow. */
     *total += panels * per_panel;
     if (*total > LR_MAX_FILE_CRYSTALS) {
         return lr_yaml_error(draft->yaml, at, "more than %d crystals: reduce the number of modules or crystals",
@@ -640,8 +640,8 @@ lr_scanner *lr_scanner_read_file(const char *path, const lr_log *log)
     return lr_scanner_parse(lr_yaml_read(path, log));
 }
 
-/* Writes scanners as YAML, which gives the identical scanner when it is read: as a ring if possible, else as a list of
- * modules. */
+/* Writes scanners as YAML: as a ring if possible, else as a list of modules. Reading the YAML gives an identical
+ * scanner. */
 
 /* Writes a line with the number, unless it is zero. */
 static void put_number(struct lr_output *output, const char *key, double value)

@@ -146,7 +146,7 @@ struct draft {
     const char *type, *geometry, *map;
     double rings, places, radius_mm, doi_mm, ring_mm, tilt_deg, tof_ps, bins, most_difference;
     double layers, depth_mm;            /* depth_mm: length of crystals, which STIR headers do not give */
-    double per_block[2], per_bucket[2]; /* crystals of a block, blocks of a bucket; transaxial, axial */
+    double per_block[2], per_bucket[2]; /* crystals of a block, and blocks of a bucket; [0]: transaxial, [1]: axial */
     double crystal_mm[2], block_mm[2];  /* distances between crystals, and between blocks; 0 = not given */
     int missing[2];                     /* number of virtual crystals in a block */
     struct lr_listed_crystals list;
@@ -167,7 +167,7 @@ static const char *read_word(const struct draft *draft, const char *key, const c
     return line != NULL && line->value[0] != '\0' ? line->value : fallback;
 }
 
-/* Finds a scanner by a name, ignoring case, if possible one with this number of rings. rings: 0 = not known. */
+/* Finds a scanner by a name, ignoring case. Prefers a scanner with this number of rings. rings: 0 = not known. */
 static const struct known_scanner *find_known(const char *name, double rings)
 {
     const struct known_scanner *found = NULL;

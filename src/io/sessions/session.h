@@ -25,7 +25,8 @@ extern const char *const lr_session_modes[];
 /* Names of the panes in the middle of the window, and names of the ways to combine two images; NULL at the end. */
 extern const char *const lr_session_panes[], *const lr_session_mixes[];
 
-/* Names of the kernels of a LOR's elements, NULL at the end: the LOR itself, then the kernels of list mode. */
+/* Names of the ways to compute a LOR's elements, NULL at the end: first the matrix row of the LOR, then the kernels of
+ * list mode. */
 extern const char *const lr_session_kernels[];
 
 /* Limits of a colour map, chosen by the user. */
@@ -57,7 +58,8 @@ struct lr_view_session {
     bool has_tof;   /* the event has time of flight */
     double tof_mm;
     bool has_recon;
-    int recon_family, recon_algorithm, recon_elements, recon_subsets; /* indices as in the viewer */
+    int recon_family, recon_algorithm, recon_elements, recon_subsets; /* recon_subsets: a number; the others: indices of
+                                                                         names */
     int num_ranges;
     struct lr_session_range ranges[LR_SESSION_RANGES];
     bool has_shown;
@@ -77,7 +79,7 @@ void lr_view_session_finish(struct lr_view_session *session);
 /* True if a text begins like a session file. */
 bool lr_view_session_recognises(const char *text);
 
-/* Reads a file. *session is overwritten, and must be finished also after an error. errors: LR_BAD_INPUT, with file,
+/* Reads a file. *session is overwritten, and must be finished even after an error. errors: LR_BAD_INPUT, with file,
  * line and column, for unknown or repeated keys, wrong types, another version, and numbers out of range; LR_FAILED if
  * memory runs out. */
 lr_status lr_view_session_read(const char *path, struct lr_view_session *session, const lr_log *log);

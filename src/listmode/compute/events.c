@@ -138,7 +138,7 @@ lr_status lr_listmode_device_events_init(struct lr_listmode_compute *compute, in
     device->is_streamed = total > bytes / lr_listmode_event_bytes(events);
     device->segment_events = device->is_streamed ? compute->most_lines : most;
     device->num_segments = device->is_streamed ? 1 : (int)((total + most - 1) / most);
-    /* The events are not ordered for a sensitivity, which uses them only once: ordering would take longer than it
+    /* The events of a sensitivity are used only once. They are not ordered, because ordering would take longer than it
      * saves. */
     if (!device->is_streamed && compute->params.stands_for == NULL && total <= UINT32_MAX) {
         device->pieces.each = LR_LISTMODE_PIECE;

@@ -15,8 +15,8 @@
 enum {
     LEAST_WORK = 1 << 12, /* least work of a job, in slices that its lines cross; in smaller jobs, adding the sums to
                              memory would take most of the time */
-    MOST_JOBS = 2048,     /* about this many jobs for the events of a range without time of flight, and as many for
-                             those with it */
+    MOST_JOBS = 2048,     /* approximate number of jobs of a range for events without time of flight, and the same
+                             number for events with it */
     LINE_WORK = 1         /* work of beginning a line in a slab, in slices */
 };
 
@@ -60,7 +60,7 @@ static lr_status add_back_jobs(struct job_builder *builder, int64_t r, int side)
     cut.job_work = each > LEAST_WORK ? each : LEAST_WORK;
 
     for (int axis = 0; axis < 3; axis++) {
-        /* A job has at most as many slices and lines as the shader has room for in its sums. */
+        /* The shader's memory for sums limits the slices and lines of a job. */
         struct lr_listmode_pass uniforms = lr_listmode_pass_of(builder->compute, axis);
         lr_listmode_cut_slabs(builder->compute, &uniforms);
         const int lines = uniforms.slab[3] / LR_EVENTS_GROUP * lr_listmode_job_threads(false);
@@ -173,7 +173,7 @@ bool lr_listmode_may_cache(const struct lr_listmode_compute *compute, int64_t by
     const int64_t voxels = lr_grid_num_voxels(&params->model->grid);
     bool may = params->stands_for == NULL && !lr_listmode_is_exact(compute) && !lr_listmode_finds_lines();
     for (int axis = 0; may && axis < AXES; axis++) {
-        /* The method needs slabs of whole slices, and a thread must not take too long for a slab. */
+        /* Cached lines need slabs of whole slices, and a thread must not take too long for a slab. */
         const struct lr_listmode_pass uniforms = lr_listmode_pass_of(compute, axis);
         may = (int64_t)uniforms.size[1] * uniforms.size[2] <= lr_listmode_cells(compute) &&
               uniforms.size[0] <= LR_LISTMODE_KEY_SLICES &&

@@ -44,8 +44,8 @@ static void find_shortest(void *user, int64_t begin, int64_t end, int worker)
 }
 
 /* Returns an upper bound of the distance in mm, along axes[1], from a line to the points between its two faces. The
- * line's predominant axis is axes[0]. The bound includes a quarter more than the faces require, because the distance
- * that exact_prepare.comp finds can be larger by a quarter. */
+ * line's predominant axis is axes[0]. The bound is a quarter larger than the faces require, because exact_prepare.comp
+ * can find a distance that is too large by a quarter. */
 static double reach_mm(const lr_scanner *scanner, const int axes[2])
 {
     double most = 0;
@@ -92,8 +92,8 @@ static void exact_init(struct lr_listmode_compute *compute)
     free(shortest.squares);
     const double shortest_mm = sqrt(least);
 
-    /* Finds the largest face. Also finds the largest number of pieces into which exact_prepare.comp divides a face,
-     * which is that for the shortest line. */
+    /* Finds the largest face, and the largest number of pieces into which exact_prepare.comp divides a face. The faces
+     * of the shortest line have the most pieces. */
     double area = 0, edges = 0;
     exact->pieces = 1;
     for (int m = 0; m < model->scanner->num_modules; m++) {
@@ -129,8 +129,8 @@ static void exact_init(struct lr_listmode_compute *compute)
 enum {
     LEAST_LINES = 1 << 10,
     MOST_LINES = 1 << 20,
-    MOST_NEXT_TO_CACHE = 1 << 16, /* if lines are cached: only rows of the matrix then need these lines, and rows need
-                                     few */
+    MOST_NEXT_TO_CACHE = 1 << 16, /* if lines are cached; only rows of the matrix then need uncached lines, and rows
+                                     need few */
     MOST_EXACT_LINES = 1 << 19,   /* exact elements; these lines take 120 MiB */
     SMALL_LINES = 1 << 14         /* software renderers */
 };
@@ -322,7 +322,7 @@ lr_status lr_listmode_compute_create(const struct lr_listmode_backend_params *pa
     if (compute == NULL) return LR_FAILED;
     compute->params = *params;
     /* A sensitivity shares the programs of the backend that it stands for, unless that backend has bins of time of
-     * flight: LORs of a sensitivity have no time of flight. */
+     * flight. The LORs of a sensitivity have no time of flight. */
     const struct lr_listmode_compute *other = params->stands_for != NULL ? params->stands_for->self : NULL;
     compute->programs = other != NULL && lr_listmode_has_bins(other) == lr_listmode_has_bins(compute)
                             ? other->programs

@@ -40,8 +40,8 @@ static inline int lr_listmode_for(enum lr_listmode_program which, bool has_tof)
     return 2 * (int)which + (has_tof ? 1 : 0);
 }
 
-/* Sizes of data on the device, in bytes. LR_LISTMODE_ENDS_BYTES: both ends of a line that is given by its ends. Lines
- * are longer with bins of time of flight, and with the exact kernel. */
+/* Sizes of data on the device, in bytes. LR_LISTMODE_ENDS_BYTES: both ends of a line that is given by its ends. A line
+ * takes more bytes with bins of time of flight, and with the exact kernel. */
 enum {
     LR_LISTMODE_EVENT_BYTES = 16,
     LR_LISTMODE_ENDS_BYTES = 64,
@@ -110,9 +110,9 @@ struct lr_listmode_line_cache {
 
 struct lr_listmode_compute {
     struct lr_listmode_backend_params params;
-    lr_place *place;                                               /* the backend holds a reference */
-    bool owns_place;                                               /* true if the place was opened for this backend */
-    struct gl_context *ctx;                                        /* context of the place */
+    lr_place *place; /* the backend holds a reference */
+    bool owns_place; /* true if the place was opened for this backend */
+    struct gl_context *ctx;
     struct gl_program *own_programs[2 * LR_LISTMODE_NUM_PROGRAMS]; /* each program is created when it is first used */
     struct gl_program **programs; /* own_programs, or the programs of the backend whose sensitivity this one computes */
     struct gl_stopwatch *watch;
@@ -179,7 +179,7 @@ static inline int64_t lr_listmode_line_bytes(const struct lr_listmode_compute *c
 int lr_listmode_cells(const struct lr_listmode_compute *compute);
 
 /* Returns how many voxels of a slice can have a share of one line; with the exact kernel, how many points of a plane.
- * The shaders' loops have so many rounds. */
+ * The shaders' loops run this many times. */
 int64_t lr_listmode_most_shares(const struct lr_listmode_compute *compute);
 
 /* --- events --- */
@@ -286,8 +286,8 @@ lr_status lr_listmode_reorder(struct lr_listmode_projection *p, const lr_vector 
 /* Sets uniforms->unit, which has the bits and the exponent of the sums of a projection. */
 void lr_listmode_find_unit(const struct lr_listmode_projection *p, struct lr_listmode_pass *uniforms);
 
-/* Finds the exponent that nearly all values stay below, and fills compute->scale. Only the bound for the terms of
- * larger values is missing afterwards. values: NULL = all are 1. */
+/* Finds the exponent that nearly all values stay below, and fills compute->scale, except for the bound for the terms of
+ * larger values. values: NULL = all are 1. */
 lr_status lr_listmode_find_usual(struct lr_listmode_projection *p, const lr_vector *values);
 
 /* Calls `take` for each range that has selected events. If the values of a range do not fit into one binding, they are

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Programs and passes for the events. Also: the slices and slabs of an image, the ranges of values that passes bind,
- * and the scale of their sums. */
+ * Programs and passes for the events, the slices and slabs of an image, the ranges of values that passes bind, and the
+ * scale of the sums of a projection. */
 #include "listmode/compute/listmode.h"
 
 #include "base/log.h"
@@ -16,8 +16,8 @@
 #include <math.h>
 #include <stdio.h>
 
-/* MOST_SHARED_BYTES: the largest shared memory of a workgroup. OTHER_SHARED_BYTES: the part of it that is not for
- * slices. */
+/* MOST_SHARED_BYTES: the largest shared memory of a workgroup. OTHER_SHARED_BYTES: the part of this memory that is not
+ * for slices. */
 enum { MOST_SHARED_BYTES = 48 << 10, OTHER_SHARED_BYTES = 256 };
 
 static const struct {
@@ -148,7 +148,7 @@ lr_status lr_listmode_run(struct lr_listmode_compute *compute, int number, const
     return lr_listmode_run_program(compute, number, uniforms, sizeof(*uniforms), pass);
 }
 
-/* --- how much a thread may do --- */
+/* --- limits of a thread's work --- */
 
 int64_t lr_listmode_most_shares(const struct lr_listmode_compute *compute)
 {
@@ -176,16 +176,16 @@ int lr_listmode_all_slices(const struct lr_listmode_compute *compute, int axis)
 
 int lr_listmode_slices_at_once(const struct lr_listmode_compute *compute, int axis)
 {
-    /* The number of loop rounds for a piece of a face. ROUNDS_OF_CUTS: the piece is a polygon that is cut four times,
-     * and each cut can add a corner. ROUNDS_OF_STRIP: the piece is a strip. */
+    /* The number of loop rounds for a piece of a face. ROUNDS_OF_CUTS: for a polygon that is cut four times, where each
+     * cut can add a corner. ROUNDS_OF_STRIP: for a strip. */
     enum { ROUNDS_OF_CUTS = 1 + 4 + 4 + 5 + 6 + 7 + 6, ROUNDS_OF_STRIP = 2 };
     const struct lr_listmode_exact *exact = &compute->exact;
     const int size = lr_listmode_all_slices(compute, axis);
     if (!gl_context_limits(compute->ctx)->small_batches) return size;
 
     /* The loops of exact elements run over points, over rows of points, and over the pieces of a face. For other
-     * elements, loops over shares and over rows of shares run twice, with half of the allowed rounds. Loops over slabs
-     * have the other half. */
+     * elements, loops over slabs have half of the allowed rounds. Loops over shares and over rows of shares run twice,
+     * with the other half. */
     const int64_t of_piece = exact->is_leaning ? ROUNDS_OF_CUTS : ROUNDS_OF_STRIP;
     const int64_t slices = lr_listmode_is_exact(compute)
                                ? GL_MOST_ROUNDS_SOFTWARE / (exact->plane_points * (1 + of_piece * exact->pieces) + 2)
@@ -214,7 +214,7 @@ void lr_listmode_cut_slabs(const struct lr_listmode_compute *compute, struct lr_
  * so many terms that their sum would not fit. */
 enum { SUM_BITS = 62, TERM_BITS = 44 };
 
-/* EXPONENT_OF_1: the exponent bits of the float 1. LARGE_SHARE: about one of this many values may be larger than the
+/* EXPONENT_OF_1: the exponent bits of the float 1. LARGE_SHARE: about one value in LARGE_SHARE may be larger than the
  * usual size. */
 enum { EXPONENT_OF_1 = 127, LARGE_SHARE = 32 };
 

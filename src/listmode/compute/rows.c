@@ -26,7 +26,7 @@ struct lister {
     struct element *elements; /* [windows][lines][1 + room]: lists of elements, each after its length */
     int64_t room;             /* largest number of elements of an event in a window of slices */
     int64_t most_lines;
-    int windows; /* number of windows of slices along the axis with the most windows */
+    int windows; /* largest number of windows of slices along an axis */
     struct lr_listmode_chunk chunk;
     lr_status status; /* status of the device; after a failure, no elements are listed */
 };
@@ -37,7 +37,6 @@ static int num_windows(const struct lister *lister, int axis)
     return (lr_listmode_all_slices(lister->compute, axis) + at_once - 1) / at_once;
 }
 
-/* Lists the elements of the chunk's events. */
 static lr_status list_chunk(struct lister *lister)
 {
     struct lr_listmode_compute *compute = lister->compute;

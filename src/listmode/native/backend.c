@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The native backend of the family `listmode` (docs/method/listmode.md, "Backend native"). Projects axis by axis.
- * Results have the same bits for any number of threads. */
+ * The native backend of the family `listmode` (docs/method/listmode.md, "Backend native"). The backend projects axis by
+ * axis. Results have the same bits for any number of threads. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
@@ -241,7 +241,8 @@ static void work_slabs(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Adds the elements of a chunk to job->sums. Threads work on slabs of slices. Each voxel adds the events in order. */
+/* Adds the elements of a chunk to job->sums. Threads work on slabs of slices. In each voxel, elements are added in the
+   order of the events. */
 static void take_back(const struct chunk *chunk)
 {
     const struct lr_native_listmode_job *job = chunk->job;

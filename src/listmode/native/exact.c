@@ -125,9 +125,9 @@ static double closed_angle(const struct polygon *polygon, double height)
 
 /* Finds the part of the face `far` that is seen through the face `near`, relative to the foot of the point on the plane
  * of `far`. The ray from the point to (x, y) of this plane crosses the plane of `near` at -t ray, with t = height /
- * (normal . ray). The ray hits the face `near` if the crossing is within its four edges. Multiplied by the denominator,
- * these four conditions are linear in the ray. place: position of the point relative to the centre of each face, along
- * the face's u, v and normal. */
+ * (normal . ray). The ray hits the face `near` if the crossing is within its four edges. After multiplication by the
+ * denominator, these four conditions are linear in the ray. place: position of the point relative to the centre of each
+ * face, along the face's u, v and normal. */
 static void find_overlap(const struct pair *pair, const double place[2][3], int far, struct polygon *overlap)
 {
     const int near = 1 - far;

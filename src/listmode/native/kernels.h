@@ -10,17 +10,17 @@
 #include "listmode/line.h"
 #include "listmode/rows.h"
 
-/* The kernels work on so many shares at once. The number of shares of a slice is a multiple of this. */
+/* The kernels work on this many shares at once. The number of shares of a slice is a multiple of this number. */
 enum { LR_NATIVE_LISTMODE_LANES = 8 };
 
-/* A tolerance in voxels: crossings count as inside if they are farther from the image by at most this than their shares
- * reach. */
+/* A tolerance in voxels. A crossing counts as inside if its distance from the image is at most the reach of its shares
+ * plus this tolerance. */
 #define LR_NATIVE_LISTMODE_SLACK 0.01
 
 /* --- time of flight --- */
 
-/* Returns the integral from 0 to z of the integral of the normal distribution from 0, divided by z^2. Argument: y =
- * z^2, with 0 <= z <= 3. The function is the polynomial of normal_over_z, integrated term by term. */
+/* Let N(t) be the integral of the normal distribution from 0 to t. Returns the integral of N from 0 to z, divided by
+ * z^2. y: z^2, with 0 <= z <= 3. The function is the polynomial of normal_over_z, integrated term by term. */
 static inline double lr_native_normal_over_square(double y)
 {
     double sum = 3.3023822445502444e-14;

@@ -262,7 +262,7 @@ static void find_entries(const struct lr_native_listmode_job *job, const struct 
     }
 }
 
-/* Multiplies each share by the value of the tube's table. */
+/* Multiplies the share of each voxel by an entry of the tube's table, interpolated at the voxel's distance. */
 static void look_up(const float *restrict table, const struct rectangle *box)
 {
     const float *restrict entries = box->entries;

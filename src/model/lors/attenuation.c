@@ -36,7 +36,7 @@ static inline int clamp(int value, int low, int high)
     return value < low ? low : value > high ? high : value;
 }
 
-/* Start and direction of a line along one axis that is not its steepest. */
+/* Start and direction of a line along an axis other than the line's steepest axis. */
 struct flat_axis {
     double from, along, inverse; /* 1 / along, or 0 if along is 0 */
     int64_t stride;
@@ -324,9 +324,9 @@ void lr_attenuation_destroy(lr_attenuation *attenuation)
 static const double usual_per_mm = 0.05;
 /* Attenuation that no material reaches at 511 keV. Lead has 0.18/mm, and tungsten has 0.25/mm. */
 static const double most_per_mm = 0.3;
-/* Half of the attenuation of water, which every person or phantom exceeds somewhere. */
+/* Half of the attenuation of water. Every person or phantom exceeds this value somewhere. */
 static const double least_per_mm = 0.0048;
-/* Least difference between air and any other material in Hounsfield units. */
+/* Smallest difference, in Hounsfield units, between air and any other material. */
 static const double least_contrast = 50;
 
 /* --- place --- */

@@ -3,7 +3,7 @@
  *
  * Factors per LOR: products of two crystals' values, products of several sources, and expected randoms from the fan
  * sums of delayed coincidences (docs/method/common.md, "Expected randoms"). A random coincidence joins two photons of
- * different decays. So the rate of a LOR is the product of two singles rates. */
+ * different decays. The rate of randoms on a LOR is therefore the product of the singles rates of its two crystals. */
 #include <lr/factors.h>
 
 #include "base/log.h"
@@ -112,7 +112,8 @@ lr_lor_source lr_source_product_source(lr_source_product *product)
 
 /* --- expected randoms --- */
 
-/* Least mean number of ends of delayeds per group of crystals. The value of a group then has an error of 14 %. */
+/* Groups of crystals must have at least this many ends of delayeds on average. The value of a group then has an error
+   of 14 %. */
 #define MIN_ENDS 50.0
 /* Relative tolerance of fan sums, and the largest number of iterations. */
 #define FAN_TOLERANCE 1e-7
@@ -256,7 +257,8 @@ static lr_status count_ends(struct estimate *estimate, const lr_lor_data *delaye
     return LR_OK;
 }
 
-/* Estimates randoms from delayeds or from their ends. The other argument is NULL. */
+/* Estimates randoms from delayeds, or from the number of their ends at each crystal. One of the arguments `delayeds`
+   and `ends` is NULL. */
 static lr_status run(struct estimate *estimate, const lr_lor_data *delayeds, const double *ends, lr_randoms *randoms)
 {
     static const char *const what = "the estimate of randoms";

@@ -89,8 +89,8 @@ void lr_grid_split_samples(const lr_grid *grid, int count, int samples[3])
             const int split[3] = {count / c / b, b, c};
             const double spacing =
                 fmax(grid->voxel_mm[0] / split[0], fmax(grid->voxel_mm[1] / split[1], grid->voxel_mm[2] / split[2]));
-            /* The best split has the smallest spacing. Among splits of equal spacing, it has the most parts along z,
-             * and then along y. */
+            /* The best split has the smallest spacing. Among splits of equal spacing, the best one has the largest
+             * number of parts along z, and then along y. */
             const bool is_tie = fabs(spacing - best_spacing) <= TIE * fmax(spacing, best_spacing);
             const bool is_better = !is_tie                  ? spacing < best_spacing
                                    : split[2] != samples[2] ? split[2] > samples[2]

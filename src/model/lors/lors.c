@@ -55,7 +55,7 @@ bool lr_span_fits(const lr_lors *lors, const lr_lor_span *span)
 
 /* --- angles --- */
 
-/* Azimuths closer than this count as equal, radian. */
+/* Azimuths that differ by less than this angle count as equal, radians. */
 #define SAME_AZIMUTH 1e-6
 
 struct azimuth {

@@ -13,7 +13,7 @@
 struct lr_lor_place {
     const lr_lors *lors;
     int64_t pair;         /* index in lors->pairs */
-    int64_t row;          /* number of the LOR that joins crystal a and crystal b = 0 */
+    int64_t row;          /* number of the row's first LOR, which joins crystal a to crystal 0 of the higher module */
     int crystals_j;       /* number of LORs of this row, one per crystal of the higher module; 0 = no row found yet */
     int nu_j;             /* crystals along u of the higher module */
     int first_i, first_j; /* first_crystal of the two modules */
@@ -70,13 +70,13 @@ static inline int32_t lr_place_of_crystal(const struct lr_module_places *places,
     return places->first + places->step * (places->is_v ? q : p);
 }
 
-/* Row of a crystal along the axis. */
+/* The number of a crystal's row for lr_row_kind: the row within the module, plus the module's rank. */
 static inline int32_t lr_row_of_crystal(const struct lr_module_places *places, int p, int q)
 {
     return places->rank + (places->is_v ? p : q);
 }
 
-/* LR_ROW_KINDS: number of kinds of row pairs. LR_FEW_ANGLES: number of angles of a part below which each kind of row
+/* LR_ROW_KINDS: number of kinds of row pairs. LR_FEW_ANGLES: if a part has fewer angles than this, each kind of row
  * pair gets other angles. */
 enum { LR_ROW_KINDS = 4, LR_FEW_ANGLES = 12 };
 
@@ -85,15 +85,15 @@ static inline int32_t lr_row_kind(int32_t row_i, int32_t row_j)
     return (row_i + 2 * row_j) % LR_ROW_KINDS;
 }
 
-/* The number that is added to the part of an angle from one kind of row pair to the next. */
+/* Returns by how much the part of an angle changes from one kind of row pair to the next. */
 static inline int32_t lr_turn_shift(const lr_lors *lors, int interleave)
 {
     return lors->angles->count < 2 * LR_FEW_ANGLES * (int64_t)interleave ? interleave / LR_ROW_KINDS : 0;
 }
 
-/* The number of the part to which a LOR belongs. sum: the sum of the places of its two crystals. kind: its kind of row
- * pair. Two adjacent sums are one angle, because the LORs of an odd sum lie in the middle between the LORs of an even
- * sum. */
+/* The number of the part to which a LOR belongs. sum: the sum of the places of the LOR's two crystals. kind: the LOR's
+ * kind of row pair. Two adjacent sums are one angle, because the LORs of an odd sum lie in the middle between the LORs
+ * of an even sum. */
 static inline int32_t lr_turn(const lr_lors *lors, int interleave, int32_t sum, int32_t kind)
 {
     const int32_t count = lors->angles->count, angle = (sum < count ? sum : sum - count) / 2;

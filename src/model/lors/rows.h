@@ -122,8 +122,8 @@ const struct lr_row_block_sink *lr_row_entry_of(const lr_row_sink *sink);
 /* Passes a block to a sink row by row. errors: LR_FAILED, out of memory, logged; the status of the sink. */
 lr_status lr_row_block_unpack(const struct lr_row_block *block, const lr_row_sink *sink, const lr_log *log);
 
-/* The rows to compute: voxels of a grid, each the mean over its sample points, or single points. Exactly one of grid
- * and points_mm is set. */
+/* The rows to compute. A row belongs to a voxel of a grid, as the mean over the voxel's sample points, or to a single
+ * point. Exactly one of grid and points_mm is set. */
 struct lr_rows {
     const lr_grid *grid;
     int samples[3];

@@ -51,14 +51,14 @@ static struct hit first_hit(const lr_scanner *scanner, const double from[3], con
 
 /* --- voxels --- */
 
-/* The grid divided into boxes, each with the cost of a voxel in it. */
+/* The grid, divided into boxes. cost: the cost of a voxel in each box. */
 struct boxes {
     int num[3];
     double *cost; /* owned [num[2]][num[1]][num[0]] */
 };
 
-/* Finds the cost of each box of voxels, which is the number of LORs through the middle of the box. There are at most 4
- * boxes along x and y, and MOST_POINTS along z. There are fewer boxes if there are many modules. */
+/* Finds the cost of each box of voxels. The cost is the number of LORs through the middle of the box. There are at most
+ * 4 boxes along x and y, and MOST_POINTS along z. There are fewer boxes if there are many modules. */
 static lr_status find_costs(const lr_lors *lors, const lr_grid *grid, struct boxes *boxes, const lr_log *log)
 {
     static const int most[3] = {4, 4, MOST_POINTS};
@@ -95,8 +95,8 @@ static lr_status find_costs(const lr_lors *lors, const lr_grid *grid, struct box
             at[k] = grid->origin_mm[k] + grid->voxel_mm[k] * (grid->size[k] * (place[k] + 0.5) / num[k] - 0.5);
         /* Estimates the number of LORs through the point from LINES lines, spread over all directions in which two
          * modules can be hit. Seen from the point, the crystals at each end of a line divide the directions into a grid
-         * of cells, a and b cells per steradian. The two grids on top of each other have about (sqrt a + sqrt b)^2
-         * cells per steradian, each with one LOR. */
+         * of cells. The grids of the two ends have a and b cells per steradian. Together, the two grids have about
+         * (sqrt a + sqrt b)^2 cells per steradian, each with one LOR. */
         double total = 0.0;
         for (int i = 0; i < LINES; i++) {
             const double z = steepest * ((2.0 * i + 1.0) / LINES - 1.0), across = sqrt(1.0 - z * z);
@@ -135,7 +135,7 @@ static double length_in_grid(const lr_grid *grid, const double from[3], const do
     return range[1] > range[0] ? (range[1] - range[0]) * vec_length(along) : 0.0;
 }
 
-/* One of nine points of a module: the centres of the nine equal rectangles of its face. */
+/* Finds the centre of rectangle n of the nine equal rectangles of a module's face. */
 static void face_point(const lr_module *module, int n, double at[3])
 {
     const double u = (n % 3 - 1) / 3.0 * module->crystals[0] * module->pitch_mm[0];
@@ -206,7 +206,7 @@ static void find_range(const struct costs *costs, const int64_t asked[2], int64_
 {
     const int64_t number = asked[0], parts = asked[1], num = costs->num;
     double total = 0.0, before = 0.0;
-    int64_t place = 0, part = 1; /* position of the last cut, which ends this part */
+    int64_t place = 0, part = 1; /* position of the last cut; number of the part that ends next */
     for (int64_t k = 0; k < num; k++) total += costs->cost(costs->of, k);
     range[0] = 0;
     range[1] = num;

@@ -24,12 +24,12 @@
 
 /* Distance below which two places belong to one class, mm. Rotated modules differ by rounding only. */
 #define SAME_PLACE_MM 0.01
-/* Angles are rounded to multiples of this unit, in radian. */
+/* Angles are rounded to multiples of this unit, in radians. */
 #define SAME_ANGLE 1e-6
 /* Relative difference below which sums of squares count as equal. */
 #define SAME_SUM 1e-9
-/* Weight of a subset's number of LORs, relative to the first Fourier component of the directions. The smaller weight is
- * for lines of several pairs: a class has few such lines, so that other classes must cancel its Fourier components. */
+/* Weight of a subset's number of LORs, relative to the first Fourier component of the directions. LORS_FIRST_OF_LINES
+ * is for lines of several pairs. A class has few such lines, so other classes must cancel its Fourier components. */
 #define LORS_FIRST 32.0
 #define LORS_FIRST_OF_LINES 4.0
 /* A subset needs at least this many lines of several pairs. If there are fewer lines, pairs are distributed one by
@@ -37,7 +37,7 @@
 enum { LEAST_LINES = 20 };
 enum { NUM_WAVES = 32, MAX_TRIES = 256, NUM_ROUNDS = 4 };
 
-/* A module pair as the line between two centres. */
+/* A module pair, described by the line between the centres of its modules. */
 struct pair_line {
     int64_t from_axis; /* distance of the line from the axis, in units of SAME_PLACE_MM */
     int64_t low, high; /* axial places of the line's ends, in units of SAME_PLACE_MM */
@@ -94,7 +94,7 @@ static void describe(const lr_lors *lors, int32_t pair, struct pair_line *line)
         line->angle = rounded_angle(-sign * dx, sign * dy, meets_axis && z_a == z_b ? LR_PI : 2.0 * LR_PI);
         line->direction = rounded_angle(-dx, dy, LR_PI);
     } else {
-        /* The direction of a line along the axis is its azimuth. */
+        /* For a line along the axis, the direction is the azimuth of the line. */
         line->from_axis = rounded(hypot(a[0], a[1]), SAME_PLACE_MM);
         line->has_side = line->from_axis > 0;
         line->low = rounded(fmin(a[2], b[2]), SAME_PLACE_MM);
@@ -285,7 +285,8 @@ struct partition {
     int32_t *group_of;                 /* [num_pairs] */
     double (*sums)[WAVES][2];          /* [subsets] sums at the current point */
     double *lines;                     /* [subsets] sums over all points */
-    double squares[WAVES], num_points; /* squared relative differences between subsets */
+    double squares[WAVES], num_points; /* squares: sums of squared relative differences between subsets, over num_points
+                                          points */
     int *level, num_level;             /* [num_modules] modules at about the height of the current point, and their
                                           number */
 };
@@ -421,8 +422,8 @@ lr_status lr_osem_interleave(const lr_lors *lors, int subsets, int *interleave, 
         partition.group_of != NULL && partition.sums != NULL && partition.lines != NULL && partition.level != NULL;
     lr_status status = has_memory ? LR_OK : LR_FAILED;
 
-    /* Takes the first divisor whose subsets are even enough, or else the largest divisor whose subsets all have LORs; 0
-     * = there is no such divisor. */
+    /* Takes the first divisor whose subsets are even enough, or else the largest divisor whose subsets all have LORs,
+     * or else 0. */
     const int places = lors->angles->count;
     double whole = INFINITY, best_found = INFINITY;
     int best = 0;

@@ -32,7 +32,7 @@ struct lr_mask_builder {
     bool *upright;        /* [num_modules] true if v is parallel to z */
     struct lr_coincidence_masks *masks;
     int64_t max_pairs, max_words;
-    int64_t most_words;         /* largest number of words: a quarter of the memory, within the range of offsets */
+    int64_t most_words;         /* largest number of words: what offsets can address, at most a quarter of the memory */
     struct stored_set *sets;    /* [max_sets] hash table with open addressing */
     int64_t num_sets, max_sets; /* max_sets is a power of two */
 };

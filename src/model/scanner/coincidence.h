@@ -63,8 +63,8 @@ struct lr_mask_builder;
 enum lr_masks { LR_MASKS_STORED, LR_MASKS_COUNTED }; /* if pairs are counted, no mask is stored */
 struct lr_mask_builder *lr_mask_builder_create(const lr_scanner *scanner, enum lr_masks masks, const lr_log *log);
 
-/* Evaluates the rules for modules i < j. *any is true if a crystal pair is in coincidence. In this case a mask is
- * appended, if masks are stored. errors: LR_FAILED, out of memory. */
+/* Evaluates the rules for modules i < j. *any is true if a crystal pair is in coincidence. If masks are stored, the
+ * mask of such modules is then appended. errors: LR_FAILED, out of memory. */
 lr_status lr_mask_builder_add(struct lr_mask_builder *builder, int i, int j, bool *any);
 
 /* Frees the builder and returns the masks, which the caller then owns; NULL if memory was short. */

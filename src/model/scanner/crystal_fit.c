@@ -45,7 +45,7 @@ static const double spared_share = 0.995;
 struct neighbour {
     const struct panel_fit *fit;
     int from, axis;
-    double distance_mm; /* distance, without the difference along the other axis */
+    double distance_mm; /* distance along `axis` and the normal only */
 };
 
 static void take_neighbour(void *user, int crystal, double distance2)
@@ -202,8 +202,8 @@ static bool fill_places(struct panel_fit *fit)
     return full;
 }
 
-/* Sets mean and axes. v is the direction of the grid that is nearer to z, upwards, and u = v x outward like in a ring.
- * Places are rotated so that they run along u and v. False if the panel has no plane. */
+/* Sets mean and axes. v is the one of the grid's two directions that is nearer to z, and points upwards. u = v x
+ * outward, as in a ring. Places are rotated so that they run along u and v. Returns false if the panel has no plane. */
 static bool find_axes(struct panel_fit *fit)
 {
     const struct lr_crystal_panel *panel = fit->panel;
@@ -305,7 +305,7 @@ static int count_alike(const double *steps, int count, double off)
     return alike;
 }
 
-/* True if the lines of a piece are closer together than usual. */
+/* True if the lines of a piece are closer together than least_mm. */
 static bool is_narrow(const struct panel_fit *fit, int axis, int s, double least_mm)
 {
     const int begin = fit->starts[axis][s], end = fit->starts[axis][s + 1];
@@ -335,8 +335,8 @@ static lr_status find_pitch(struct panel_fit *fit, int axis)
     }
     const double usual = n > 1 ? steps[first_alike + num_alike / 2] : 0;
     free(steps);
-    /* Uniform pieces: lines at the usual step, or lines that are closer together. A line begins the next piece if its
-     * successor is closer than usual. */
+    /* A uniform piece has lines at the usual step, or lines that are closer together. A line begins the next piece if
+     * its successor is closer than usual. */
     int count = 0;
     fit->starts[axis][0] = 0;
     while (fit->starts[axis][count] < n) {
@@ -374,8 +374,8 @@ static lr_status find_pitch(struct panel_fit *fit, int axis)
     if (pitch > 0) {
         pitch = lr_shortest_decimal(pitch, 12, fmin(2 * fit->snap_mm / n, 0.1 * pitch));
     } else {
-        /* No piece has two lines. The pitch is then the size of the crystals, or the usual step, if that is smaller or
-         * the size is not known. */
+        /* If no piece has two lines, the pitch is the size of the crystals, or the usual step if that is smaller or the
+         * size is not known. */
         double known = fit->size_mm[axis] > 0 ? fit->size_mm[axis] : list->face_mm[axis];
         if (usual == 0 && known == 0 && list->infers_sizes) known = room_for_line(fit, axis);
         pitch = usual > 0 && (known == 0 || known > usual) ? usual : known;

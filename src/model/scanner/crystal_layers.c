@@ -225,7 +225,8 @@ static lr_status arrange(struct whole *whole)
         }
     }
     for (int m = 0; m < whole->count; m++) {
-        /* The crystals of a layer end exactly where the next layer begins, even if positions are rounded. */
+        /* Rounded positions can make a layer overlap the layer behind it. The crystals of the front layer are then
+           shortened. */
         lr_module *front = order.front[m] >= 0 ? &modules[order.front[m]] : NULL;
         if (front != NULL && order.gap_mm[m] < 0)
             front->depth_mm -= fmin(1.01 * -order.gap_mm[m], 0.5 * front->depth_mm);
@@ -306,7 +307,7 @@ lr_scanner *lr_scanner_from_crystals(const lr_crystal_list *list, int *crystal_o
         if (list->crystals[c].layer != 0) return from_layers(list, crystal_of, residual_mm);
     if (!list->finds_layers) return lr_scanner_from_one_layer(list, crystal_of, residual_mm);
 
-    /* Layers are searched in a scanner that is made from the list without its layers and rules. */
+    /* Layers are searched for in a scanner that is made from the list without its layers and rules. */
     int *numbers =
         crystal_of != NULL ? crystal_of : lr_alloc(list->num_crystals, sizeof(*numbers), "crystals", list->log);
     lr_crystal_list without_rules = *list;

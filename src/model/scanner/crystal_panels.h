@@ -34,7 +34,7 @@ struct lr_crystal_growth {
 
 /* A uniform piece of a panel. */
 struct lr_crystal_block {
-    int first_listed; /* lowest index of the block's crystals in the list; blocks are sorted by this first member */
+    int first_listed; /* lowest index of the block's crystals in the list; blocks are sorted by this index */
     lr_module module; /* the module; its normal is set */
     int first[2];     /* place of the module's crystal (0, 0) */
     int appended;     /* index of the block in the order of appending, as in lr_crystal_growth.block */

@@ -171,8 +171,8 @@ lr_status lr_crystal_blocks_arrange(struct lr_crystal_blocks *blocks, double tol
 /* --- ideal rings --- */
 
 /* The ideal ring is taken if its largest error is at most share_more times the error of the separate blocks plus
- * mm_more. If blocks are one crystal wide, line_more replaces mm_more: the list may be rounded to 3 decimals, and the
- * errors of such blocks do not show the rounding. */
+ * mm_more. If blocks are one crystal wide, line_more replaces mm_more, because the list may be rounded to 3 decimals,
+ * and the errors of such blocks do not show the rounding. */
 static const double share_more = 1.5, mm_more = 5e-5, line_more = 1e-3;
 
 /* Numbers are rounded if crystals then move by less than this length, mm. */

@@ -27,7 +27,7 @@ static const double axis_sine = 3e-3;
 /* Largest cosine between the two directions of a panel at its first crystal. */
 static const double skew = 0.1;
 
-/* A crystal whose neighbours are searched, and the steps along both directions that led to it. */
+/* A crystal whose neighbours are searched for, and the steps along both directions that led to this crystal. */
 struct visit {
     int crystal;
     double steps[2][3]; /* zero = no known step in that direction */
@@ -37,8 +37,8 @@ struct visit {
 struct search {
     const struct lr_crystal_growth *growth;
     int from;
-    bool is_first;        /* true if any step in the panel's plane is searched; false if the step is predicted from a
-                             known place */
+    bool is_first;        /* true if any step in the panel's plane is searched for; false if the step is predicted from
+                             a known place */
     const double *across; /* direction to which the step must be orthogonal; NULL = any step */
     int found;
     double distance2;
@@ -115,7 +115,7 @@ static lr_status crystals_grow(struct lr_crystal_growth *growth, double share, d
 {
     const lr_crystal_list *list = growth->list;
     const lr_crystal *crystals = list->crystals;
-    /* The crystals of a growing panel. The neighbours of the crystals from `head` on have not been searched yet. */
+    /* The crystals of a growing panel. The neighbours of the crystals from `head` on have not been searched for yet. */
     struct visit *queue = lr_alloc(list->num_crystals, sizeof(*queue), "crystals", list->log);
     if (queue == NULL) return LR_FAILED;
     const int before = growth->num_panels;
@@ -159,8 +159,8 @@ static lr_status crystals_grow(struct lr_crystal_growth *growth, double share, d
 
         /* There are too many panels if their number exceeds the largest number of modules. The search also ends if the
          * expected number exceeds this limit by far. The expected number assumes that the remaining crystals form
-         * panels as small as the new panels. shares: number of crystals in the new panels, and number of remaining
-         * crystals. */
+         * panels as small as the new panels. shares[0]: number of crystals in the new panels. shares[1]: number of
+         * remaining crystals. */
         growth->num_panels++;
         shares[0] += tail;
         shares[1] -= tail;
@@ -467,7 +467,8 @@ static lr_status fit_panels(struct draft *draft)
     }
     if (first < 0) return LR_OK;
 
-    /* The crystals of panels that do not fit are gathered again, in straight pieces. */
+    /* If a panel does not fit its crystals within the tolerance, the panel is dropped, and its crystals are grouped
+       again, into straight pieces. */
     const int before = draft->growth.num_panels;
     LR_TRY(crystals_grow(&draft->growth, step_share, straight_share * draft->tolerance_mm));
     LR_TRY(sort_members(draft));

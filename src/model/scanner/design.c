@@ -12,7 +12,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The solid angle of the rectangle from the foot of the perpendicular to (x, y), seen from the height h above it. */
+/* Returns the solid angle of the rectangle with the opposite corners (0, 0) and (x, y), seen from the height h above
+   (0, 0). */
 static double corner_angle(double x, double y, double h)
 {
     return atan2(x * y, h * sqrt(x * x + y * y + h * h));
@@ -78,7 +79,7 @@ lr_scanner_figures lr_scanner_measure(const lr_scanner *scanner)
         low_mm = fmin(low_mm, module->centre_mm[2] - half_mm);
         high_mm = fmax(high_mm, module->centre_mm[2] + half_mm);
         if (module->layer > 0) continue;
-        double paths = 0.0; /* mu times depth, of all layers of the block */
+        double paths = 0.0; /* sum of mu times depth over all layers of the block */
         const bool is_alone = module->block == 0;
         for (int k = is_alone ? m : 0; k < (is_alone ? m + 1 : scanner->num_modules); k++)
             if (scanner->modules[k].block == module->block)

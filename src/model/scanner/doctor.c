@@ -143,8 +143,8 @@ lr_diagnosis *lr_scanner_examine(const lr_scanner_draft *draft, const lr_grid *g
     for (int m = 0; examination.modules != NULL && m < draft->params.num_modules; m++) {
         lr_module *module = &examination.modules[m];
         *module = draft->params.modules[m];
-        /* The normal of the front face, towards the axis. If the face contains the direction of the axis, the normal
-         * points towards the centre. */
+        /* The normal of the front face, pointing towards the axis. If the normal is parallel to the axis, it points
+         * towards the scanner's centre instead. */
         const double *f = module->centre_mm;
         double n[3];
         vec_cross(module->u, module->v, n);

@@ -60,7 +60,7 @@ static void examination_rest(struct lr_examination *examination, const struct lr
  * wide_gaps may be intended and gives a note. A fraction above too_full is an error and gives a suspicion. */
 static const double wide_gaps = 0.84, too_full = 1.15;
 
-/* Boxes of fewer panels than this are not round, and leave open corners. */
+/* Scanners with fewer panels than this are not round, and have open corners. */
 static const int least_round = 6;
 
 /* Least share of the circumference that a correct ring may fill. This share is just more than half of too_full, so that
@@ -597,7 +597,7 @@ struct search {
     struct sampling sampling;
     struct hidden_pair found[LR_FINDINGS_SPELLED]; /* the largest shares, descending */
     int num_found;                                 /* number of all hidden pairs */
-    int num_hidden;                                /* number of hidden modules */
+    int num_hidden;
 };
 
 /* True if module `hider` may be near a line between the field of view and module `hidden`. All these lines stay within
@@ -678,7 +678,7 @@ static void examine_hiding(struct lr_examination *examination, const lr_scanner 
         const lr_grid *grid = examination->grid;
         const double rule = examination->draft->params.coincidence.field_of_view_mm;
         const double bore = examination->belt.radius_mm;
-        /* Half the side of the square within the circle. */
+        /* Half the side of the square that is inscribed in the circle. */
         const double across = rule > 0 && rule < 2 * bore ? 0.5 * rule * sqrt(0.5) : 0.5 * bore * sqrt(0.5);
         for (int k = 0; k < 3; k++) {
             search.middle_mm[k] = k == 2 ? 0.5 * (examination->low_mm + examination->high_mm) : 0;

@@ -47,7 +47,7 @@ lr_status lr_point_hash_init(struct lr_point_hash *hash, const struct lr_points 
     for (int c = 0; c < points->count; c++) hash->begins[head_at(hash, lr_point_at(points, c))]++;
     for (uint64_t h = 0; h < hash->num_heads; h++) hash->begins[h + 1] += hash->begins[h];
     /* At first, begins[h] is the end of bucket h. Each point that is sorted into the bucket moves begins[h] back by
-     * one, until it is the begin. */
+     * one. In the end, begins[h] is the index of the bucket's first point. */
     for (int c = points->count - 1; c >= 0; c--) {
         const double *at = lr_point_at(points, c);
         hash->sorted[--hash->begins[head_at(hash, at)]] = (struct lr_hashed){{at[0], at[1], at[2]}, c};

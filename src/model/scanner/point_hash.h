@@ -25,13 +25,13 @@ struct lr_point_hash {
     } * sorted; /* [count] sorted by bucket: points that are near in space are near in memory */
 };
 
-/* errors: LR_FAILED, out of memory, logged; *hash then owns nothing. Coordinates are below 1e6 mm, and the cell is at
- * least 1e-3 mm. */
+/* errors: LR_FAILED, out of memory, logged; *hash then owns nothing. Coordinates must be below 1e6 mm. A cell_mm below
+ * 1e-3 counts as 1e-3. */
 lr_status lr_point_hash_init(struct lr_point_hash *hash, const struct lr_points *points, double cell_mm,
                              const lr_log *log);
 void lr_point_hash_finish(struct lr_point_hash *hash);
 
-/* The receiver of the points within reach. `distance2` is in mm^2. */
+/* The function that receives each point within reach, with the squared distance of the point, mm^2. */
 struct lr_point_visit {
     void (*take)(void *user, int point, double distance2);
     void *user;

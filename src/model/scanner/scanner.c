@@ -231,8 +231,8 @@ lr_status lr_module_index_init(struct lr_module_index *index, const lr_module *m
         }
     }
 
-    /* The modules are sorted along the axis along which the sum of their extents is smallest, compared with the
-     * scanner's extent. */
+    /* The modules are sorted along one axis: the one for which the sum of the modules' extents, divided by the
+     * scanner's extent, is smallest. */
     double least = INFINITY;
     for (int k = 0; k < 3; k++) {
         double low = INFINITY, high = -INFINITY, sum = 0;
@@ -379,7 +379,8 @@ lr_scanner *lr_scanner_create_sized(size_t given_bytes, const lr_scanner_params 
     for (int m = 0; m < scanner->num_modules; m++) {
         lr_module *module = &scanner->modules[m];
         *module = params->modules[m];
-        /* Given axes are unit and orthogonal only to 1e-6. u keeps its direction, and v is corrected. */
+        /* Given axes may differ from orthogonal unit vectors by up to 1e-6. u keeps its direction, and v is
+           corrected. */
         (void)vec_normalise(module->u);
         vec_add_scaled(module->v, -vec_dot(module->u, module->v), module->u, module->v);
         (void)vec_normalise(module->v);
@@ -596,8 +597,8 @@ int lr_lors_axial_axis(const lr_lors *lors)
 
 /* --- attenuation in crystals --- */
 
-/* Mass attenuation coefficients at 511 keV after Elam et al. (lr/scanner.h), in cm2/g, times
- * density; those of water (0.0960) and lead at 500 keV (0.1614) agree with NIST's tables. */
+/* Mass attenuation coefficients at 511 keV after Elam et al. (lr/scanner.h), and densities. Values of Elam et al. for
+ * water (0.0960 cm2/g) and for lead at 500 keV (0.1614 cm2/g) agree with NIST's tables. */
 static const struct material {
     const char *name;
     double mass_cm2_per_g, density_g_per_cm3;

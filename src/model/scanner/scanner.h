@@ -17,11 +17,11 @@
 /* The scanner's name for messages. */
 const char *lr_scanner_title(const lr_scanner_params *params);
 
-/* Checks everything except for overlaps: numbers, axes, sizes, crystal count, coincidence rules. */
+/* Checks everything except overlaps: numbers, axes, sizes, crystal count, coincidence rules. */
 lr_status lr_scanner_check_params(const lr_scanner_params *params);
 
 /* The overlap of the boxes of two modules, mm: the shortest distance by which one box must be moved so that the boxes
- * only touch. The overlap is negative if the boxes do not touch; its size is then not the distance of the boxes.
+ * only touch. The overlap is negative if the boxes do not touch; its size is then not the distance between the boxes.
  * Oriented boxes overlap if none of 15 axes separates them (Gottschalk, Lin, Manocha: OBBTree, 1996). */
 double lr_module_overlap_mm(const lr_module *a, const lr_module *b);
 
@@ -63,7 +63,7 @@ struct lr_module_index {
     int count;
     double (*bounds)[6]; /* [count] lowest and highest x, y, z of each module's crystals */
     int *order;          /* [count] modules by their lowest coordinate along `axis` */
-    double *reach;       /* [count] highest coordinate of order[0 .. k] */
+    double *reach;       /* [count] reach[k]: highest coordinate of modules order[0 .. k] */
     int axis;
     int *met; /* [count] result of lr_module_index_meet */
 };
@@ -114,7 +114,7 @@ void lr_ring_form_finish(struct lr_ring_form *form);
 /* --- layers of crystals, from front to back (lr/scanner.h). A module with a description of layers is replaced by one
  * module per layer --- */
 
-/* The fault of the first layer of a module that does not fit. */
+/* The fault of the first layer that does not fit into its module. */
 struct lr_layer_fault {
     int layer;        /* -1 = no fault */
     double excess_mm; /* length by which the layer overlaps the layer before it, or leaves the module */

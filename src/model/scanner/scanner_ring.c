@@ -352,8 +352,8 @@ lr_status lr_ring_form_find(const lr_scanner *scanner, struct lr_ring_form *form
         }
     }
 
-    /* Relative tolerances of rounding, tried in this order. The first three must give the scanner's modules to the last
-     * bits, the last one to 1e-6 mm. */
+    /* Relative tolerances of rounding, tried in this order. The first three must give the scanner's modules to within
+     * 1e-13 mm, the last one to within 1e-6 mm. */
     static const double shares[] = {1e-13, 4e-15, 1e-15, 0};
     status = LR_OK;
     for (int k = 0; k < 4 && !*found; k++) {

@@ -136,7 +136,7 @@ static lr_status draw_cylinder(const struct canvas *canvas, const double centre_
     return LR_OK;
 }
 
-/* Adds a sphere in the same way, with subsamples^3 points. Parts beyond the grid are not drawn. */
+/* Adds a sphere as draw_cylinder adds a cylinder, but with subsamples^3 points. Parts beyond the grid are not drawn. */
 static lr_status draw_sphere(const struct canvas *canvas, const double centre_mm[3], double radius_mm, double activity)
 {
     const lr_grid *grid = &canvas->image->grid;

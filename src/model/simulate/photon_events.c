@@ -227,7 +227,7 @@ static bool detect(const struct simulation *simulation, const struct pair *pair,
     return true;
 }
 
-/* Simulates runs of pairs, and counts the events of each run. The data that finds a pair's voxel is prefetched. */
+/* Simulates runs of pairs, and counts the events of each run. The data for finding a pair's voxel is prefetched. */
 static void follow_runs(void *user, int64_t begin, int64_t end)
 {
     const struct simulation *simulation = user;
@@ -270,7 +270,7 @@ static void follow_batch(void *user)
     lr_parallel_for(simulation->threads, RUNS, 1, follow_runs, simulation);
 }
 
-/* Assigns the next pairs to a batch. known: events found so far. */
+/* Assigns the next pairs to a batch. known: number of events found so far. */
 static lr_status begin_batch(struct simulation *simulation, struct batch *batch, int64_t known)
 {
     if (simulation->next_pair > most_pairs_an_event * (known + 1)) {

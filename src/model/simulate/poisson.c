@@ -5,8 +5,8 @@
  *
  * Replicates follow Efron: Bootstrap methods: another look at the jackknife, Ann. Stat. 7 (1979) 1-26. Poisson numbers
  * replace multinomial numbers, so that events are drawn one by one. Events from counts have a random order (Fisher and
- * Yates). Their times are those of a Poisson process with as many events: sums of exponential gaps, scaled to the
- * duration. */
+ * Yates). Their times are those of a Poisson process with the same number of events. These times are sums of
+ * exponential gaps, scaled to the duration. */
 #include "base/vec.h"
 #include "model/simulate/random.h"
 
@@ -21,7 +21,7 @@
 
 /* Least mean for which rejection is used. Inversion is used for smaller means. */
 #define LARGE_MEAN 10.0
-/* Largest count considered for means below LARGE_MEAN: the probability to reach it is below 1e-150. */
+/* Largest count considered for means below LARGE_MEAN. The probability of reaching this count is below 1e-150. */
 #define MAX_SMALL_COUNT 200
 /* Number of counts that a worker draws at a time. */
 #define SHARE 4096
@@ -178,7 +178,6 @@ enum { AT_ONCE = 1024 };
 
 static const double usual_duration_s = 60;
 
-/* Purposes of random numbers. */
 enum purpose { ORDER = 1, GAPS = 2 };
 
 /* The random number of an event, uniform in (0, 1). */

@@ -110,7 +110,7 @@ struct lr_sight_sectors lr_sight_find(const struct lr_sight *sight, const double
     const double square = point_mm[0] * point_mm[0] + point_mm[1] * point_mm[1];
     const double within = fmax(0, inner - margin_mm);
     if (!sight->is_open || !(across > 1e-12) || !(square < within * within)) return everywhere;
-    /* Finds where the ray leaves two cylinders around the axis. The cylinders contain its starting point. */
+    /* Finds where the ray leaves two cylinders around the axis. The cylinders contain the ray's starting point. */
     const double along = point_mm[0] * direction[0] + point_mm[1] * direction[1], radii_mm[2] = {inner, outer};
     double end_mm[2][3], t[2];
     for (int k = 0; k < 2; k++) {
@@ -144,7 +144,7 @@ struct linear {
     double base, step[2];
 };
 
-/* Returns the linear function (scalar product of `axis` and the point of the line) + offset. */
+/* Returns, as a linear function, the scalar product of `axis` and the point of line (i, k), plus `offset`. */
 static struct linear linear_of(const struct lr_bundle_lines *lines, const double axis[3], double offset)
 {
     struct linear found = {.base = offset};

@@ -53,8 +53,8 @@ struct lr_bundle {
     double (*detection_mm)[3]; /* owned [num_modules]: centres of the detection planes */
     float *distance_mm;        /* owned [num_layers][2][num_lines], from the line's point nearest to the scanner's
                                   axis */
-    int32_t *crystals;         /* owned, in the shape of distance_mm: crystals hit in direction -`along`, then in
-                                  `along` */
+    int32_t *crystals;         /* owned [num_layers][2][num_lines]: crystals hit; second index: 0 = in direction
+                                  -`along`, 1 = in direction `along` */
 };
 
 /* room: number of lines of the largest lattice. errors: LR_FAILED, out of memory. */

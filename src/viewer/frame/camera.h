@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The camera, which orbits a point at some distance, and tests which objects a ray through the picture hits. Frame
- * and units are LORaster's: mm, right-handed, z along the scanner's axis. */
+ * The camera orbits a point at some distance. This file also describes the view of a pane, and finds the objects that a
+ * ray through the picture hits. Frame and units are LORaster's: mm, right-handed, z along the scanner's axis. */
 #pragma once
 
 #include <lr/grid.h>

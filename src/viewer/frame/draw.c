@@ -11,7 +11,7 @@
 
 enum { DRAW_BIND_MODULES = 0, DRAW_BIND_COLOURS, DRAW_BIND_VALUES };
 
-/* Most voxels that are uploaded in one frame: 32 MiB. */
+/* Largest number of voxels that are uploaded in one frame (32 MiB). */
 enum { PIECE_VOXELS = 1 << 23 };
 
 static const uint32_t plain_colour = 0x6f8fafff;
@@ -331,7 +331,8 @@ lr_status draw_set_grid(struct draw *draw, const lr_grid *grid)
     return draw_set_lines(draw, DRAW_GRID, lines, grid->size[0] > 0 ? count : 0);
 }
 
-/* Three lines through a point, one along each axis. ends_mm: where they begin and end, from the point. */
+/* Three lines through a point, one along each axis. ends_mm: positions of both ends of each line, relative to the
+   point. */
 static lr_status set_cross(struct draw *draw, enum draw_lines which, const double point_mm[3], const double ends_mm[2])
 {
     struct draw_line lines[3];
@@ -370,8 +371,8 @@ struct view_uniforms {
 /* Length of a step along a ray of the volume, in voxels. */
 static const double voxels_per_step = 0.75;
 
-/* Attenuation of a ray that crosses the largest side of the image, if all its voxels have the largest value. The
- * activity then looks solid, the mu-map looks like haze. */
+/* Optical depth along the longest side of the image if all voxels have the largest value. The activity then looks
+ * solid, and the mu-map looks like haze. */
 static const double solid = 30.0, haze = 3.0;
 
 /* --- passes --- */

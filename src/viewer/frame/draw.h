@@ -92,7 +92,7 @@ const lr_grid *draw_get_grid(const struct draw *draw, enum draw_image which);
 /* The value of a voxel that the slices show; waits for the device. NaN if there is no image or no such voxel. */
 double draw_get_voxel(const struct draw *draw, enum draw_image which, const int voxel[3]);
 
-/* The colour of the tube overlay: 0 <= t <= 1 of its largest value. No other colour map has its hue. */
+/* The colour of the tube overlay. t: value / largest value, 0 .. 1. No other colour map has this hue. */
 lr_colour draw_tube_colour(double t);
 
 struct draw_line {

@@ -48,9 +48,8 @@ void handover_destroy(struct handover *handover)
     free(handover);
 }
 
-/* The window can take no image while the job writes one, because `written` is NULL during that time; `shown`
- * therefore stays the same. An image that the window has not taken is overwritten, because only the newest image is
- * shown. */
+/* While the job writes an image, `written` is NULL. The window therefore takes no image, and `shown` stays the same. An
+ * image that the window has not taken is overwritten, because only the newest image is shown. */
 lr_status handover_write(struct handover *handover, const lr_vector *image, double largest)
 {
     pthread_mutex_lock(&handover->mutex);

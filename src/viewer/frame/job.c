@@ -48,7 +48,7 @@ static void *run_job(void *user)
     const lr_progress progress = {note_progress, job};
     const lr_status status = job->params.run(job->params.user, &log, &progress);
     pthread_mutex_lock(&job->mutex);
-    /* A constructor that fails returns only NULL. The status of its last error is in the log. */
+    /* A failed constructor returns only NULL. The status of the last logged error is then more specific. */
     job->report.status = status == LR_FAILED && job->reason != LR_OK ? job->reason : status;
     /* Work that was asked to stop counts as done if it completed before it noticed the request. */
     job->report.state = status == LR_OK ? JOB_DONE : status == LR_CANCELLED ? JOB_CANCELLED : JOB_FAILED;
@@ -160,7 +160,7 @@ void task_runner_ask(struct task_runner *runner, void *task)
     discard(runner, &runner->waiting);
     runner->waiting = task;
     runner->has_failed = false;
-    runner->report.state = JOB_RUNNING; /* readers of the report see it before the next poll */
+    runner->report.state = JOB_RUNNING; /* the report shows the new task even before the next poll */
     if (runner->running != NULL)
         job_cancel(&runner->job);
     else
@@ -170,7 +170,7 @@ void task_runner_ask(struct task_runner *runner, void *task)
 enum job_state task_runner_poll(struct task_runner *runner)
 {
     const enum job_state state = job_poll(&runner->job);
-    if (runner->running != NULL && state != JOB_RUNNING) { /* the task has ended */
+    if (runner->running != NULL && state != JOB_RUNNING) {
         job_get_report(&runner->job, &runner->report);
         runner->has_failed = state == JOB_FAILED;
         if (state == JOB_DONE) {
@@ -184,7 +184,7 @@ enum job_state task_runner_poll(struct task_runner *runner)
     start_waiting(runner);
     if (runner->running != NULL) {
         job_get_report(&runner->job, &runner->report);
-        runner->report.state = JOB_RUNNING; /* running until a poll has seen the end */
+        runner->report.state = JOB_RUNNING; /* a task counts as running until a poll has seen its end */
         runner->has_failed = false;
     }
     return runner->report.state;

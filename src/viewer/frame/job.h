@@ -14,7 +14,7 @@ enum job_state { JOB_IDLE = 0, JOB_RUNNING, JOB_DONE, JOB_FAILED, JOB_CANCELLED 
 
 struct job_params {
     lr_status (*run)(void *user, const lr_log *log, const lr_progress *progress);
-    void *user;       /* only the job uses it while it runs */
+    void *user;       /* while the job runs, only the job uses this */
     const char *what; /* shown until the work reports progress, for example "opening the scanner"; copied */
 };
 
@@ -39,11 +39,11 @@ struct job {
     bool is_cancelled, has_ended, needs_join;
 };
 
-/* Must not move in memory until job_finish. */
+/* The struct must not move in memory until job_finish. */
 void job_init(struct job *job);
 
-/* Starts the work on a new thread. errors: LR_USAGE if the job is running; LR_FAILED if no thread can be created, which
- * the report also states. */
+/* Starts the work on a new thread. errors: LR_USAGE if the job is running; LR_FAILED, also in the report, if no thread
+ * can be created. */
 lr_status job_start(struct job *job, const struct job_params *params);
 
 /* job_poll returns the job's state, and job_get_report copies the full report. Neither function waits for the work. The
@@ -61,7 +61,7 @@ void job_finish(struct job *job);
 
 /* A task is an object that the caller defines. The task holds the inputs and, after it has run, the results. */
 struct task_kind {
-    const char *what; /* the name of the work, shown like a job's, for example "drawing the correspondence image" */
+    const char *what; /* shown until the task reports progress, for example "drawing the correspondence image" */
     lr_status (*run)(void *task, const lr_log *log, const lr_progress *progress);
     void (*destroy)(void *task);
 };
@@ -77,7 +77,7 @@ struct task_runner {
     bool has_failed;                  /* the last task failed, and task_runner_take_failure has not reported it yet */
 };
 
-/* Must not move in memory until task_runner_finish. */
+/* The struct must not move in memory until task_runner_finish. */
 void task_runner_init(struct task_runner *runner, const struct task_kind *kind);
 
 /* Cancels, waits, and destroys all tasks. A zero struct is allowed. */

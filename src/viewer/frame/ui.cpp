@@ -3,9 +3,9 @@
 //
 // Dear ImGui: its context, its input and its drawing; panels and widgets; pictures, curves and colour bars.
 //
-// Dear ImGui's backend imgui_impl_opengl3 draws the panels, on visible and on invisible surfaces. Its backend
-// imgui_impl_glfw is not used, because it reads mouse and clock from GLFW in each frame: it needs a visible window and
-// ignores the input of scripts. ui_take passes on the input of people and of scripts.
+// Dear ImGui's backend imgui_impl_opengl3 draws the panels, on visible and on invisible surfaces. The backend
+// imgui_impl_glfw is not used. It reads the mouse and the clock from GLFW in each frame, and would therefore need a
+// visible window and ignore the input of scripts. Instead, ui_take passes on the input of people and of scripts.
 #include "viewer/frame/ui.h"
 
 extern "C" {
@@ -134,7 +134,7 @@ struct ui *ui_create(const struct ui_params *params, const lr_log *log)
     static const ImWchar ranges[] = {0x20, 0xFF, 0x370, 0x3FF, 0x2000, 0x20CF, 0x2190, 0x21FF, 0x2200, 0x22FF, 0};
     ImFontConfig config;
     config.FontDataOwnedByAtlas = false; // the atlas neither frees nor changes the font's bytes
-    for (const struct lr_font_file &file : lr_font_files) // usual and bold: text, and headings
+    for (const struct lr_font_file &file : lr_font_files) // the regular font for text, the bold font for headings
         fonts->AddFontFromMemoryTTF(const_cast<unsigned char *>(file.bytes), file.count, letters_height * ui_scale,
                                     &config, ranges);
 
@@ -616,7 +616,7 @@ float write_width(const char *text)
     return ImGui::CalcTextSize(text).x;
 }
 
-// Width of the widest number along the axis.
+// Width of the widest number along the axis, in pixels.
 float widest(const struct ticks *ticks)
 {
     char text[TICKS_TEXT];

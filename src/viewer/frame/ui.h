@@ -51,9 +51,9 @@ const float *ui_ground(void);
 
 struct ui_place {
     double at[2], size[2]; /* screen units; used until a person moves the panel */
-    bool is_fixed;         /* a person can neither move nor resize it */
+    bool is_fixed;         /* a person can neither move nor resize the panel */
     bool is_bare;          /* the panel has no title */
-    bool has_ground;       /* the background is already painted; this saves most of a frame's pixels */
+    bool has_ground;       /* the target already shows the background; this saves most of a frame's pixels */
 };
 
 /* The widgets that are added between ui_panel and ui_panel_end belong to the panel. ui_panel returns false if the panel
@@ -135,7 +135,7 @@ struct ui_curve {
     const char *title, *x_label;
 };
 
-/* Finds the value nearest to the mouse, which is also shown in a tooltip. index: -1 if the mouse is not on the
+/* The value of a curve that is nearest to the mouse. A tooltip shows this value. index: -1 if the mouse is not on the
  * curve. */
 struct ui_reading {
     int index;

@@ -314,8 +314,8 @@ struct window *window_open(const struct window_params *params)
     glfwSetWindowContentScaleCallback(handle, on_scale);
     glfwSetWindowCloseCallback(handle, on_close);
 
-    /* The descriptor of the connection to an X server; it stays -1 on other systems. GLFW has glfwGetX11Display only
-     * if it is built for X. It has then loaded Xlib. */
+    /* The descriptor of the connection to an X server. The descriptor stays -1 on other systems. GLFW has
+     * glfwGetX11Display only if GLFW was built for X. GLFW has then loaded Xlib. */
     void *(*get_display)(void);
     int (*get_number)(void *display);
     void *const program = dlopen(NULL, RTLD_LAZY);

@@ -94,8 +94,8 @@ struct gl_target;
 
 struct window {
     struct gl_context *ctx; /* current while the window is open */
-    int size[2];            /* of the framebuffer in pixels; 0 x 0 while the window is iconified */
-    double scale;           /* pixels per unit of length that a person has set for the screen: 1, 1.5, 2 */
+    int size[2];            /* size of the framebuffer in pixels; 0 x 0 while the window is iconified */
+    double scale;           /* pixels per screen unit, as set in the system, for example 1, 1.5 or 2 */
     bool is_seen;           /* false: an invisible surface, made by EGL without a display */
 
     /* the members below are private */
@@ -114,18 +114,18 @@ struct window_params {
     const lr_log *log; /* must outlive the window */
 };
 
-/* Opens a window on the screen, or an invisible surface. errors: NULL; LR_NO_DEVICE if there is no screen or no
- * OpenGL 4.5, with advice. */
+/* Opens a window on the screen, or an invisible surface. errors: NULL; LR_NO_DEVICE if there is no screen or no OpenGL
+ * 4.5. The message says what a person can do. */
 struct window *window_open(const struct window_params *params);
 struct window *window_open_unseen(const struct window_params *params);
 void window_close(struct window *window); /* NULL is allowed */
 
-/* Takes the next event; waits up to `seconds` for one. Returns false if there is none. */
+/* window_next takes the next event; false: there is none. window_wait waits up to `seconds` for an event. */
 bool window_next(struct window *window, struct input_event *event);
 void window_wait(struct window *window, double seconds);
 
-/* Adds an event after those that wait to be taken, as if a person had caused it. INPUT_SIZE sets an invisible
- * surface to the size in `at`; for a visible window, it asks the screen for that size. */
+/* Adds an event to the end of the queue, as if a person had caused it. INPUT_SIZE sets an invisible surface to the size
+ * in `at`; for a visible window, it asks the screen for that size. */
 void window_push(struct window *window, const struct input_event *event);
 
 /* Shows colour buffer 0 of a target that has the window's size. */

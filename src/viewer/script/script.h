@@ -21,14 +21,15 @@ struct command_words {
 };
 
 struct command {
-    const char *name, *words; /* words: its arguments, as shown to people: "X Y Z" */
-    int least, most;          /* least and most number of arguments */
+    const char *name, *words; /* words: the command's arguments, as shown to people: "X Y Z" */
+    int least, most;          /* smallest and largest number of arguments */
     /* Exactly one of `act` and `run` is set. Most steps have `act`, which completes at once. */
     lr_status (*act)(struct app *app, const struct command_words *words);
     /* Sets *is_waiting if the step is not complete. The step is then called again before the next frame. call:
      * number of earlier calls. */
     lr_status (*run)(struct app *app, const struct command_words *words, int call, bool *is_waiting);
-    bool looks; /* reads what is shown: the step waits for a frame if an earlier step may have changed something */
+    bool looks; /* the step reads what is shown, so it waits for a frame if an earlier step may have changed
+                   something */
 };
 
 /* A value for `print` and `expect`. */

@@ -41,7 +41,7 @@ struct live_guess {
     lr_lor_data *data;
     lr_vector counts; /* the values of `data` */
     lr_operator *op;
-    lr_crystal_product randoms; /* randoms of its LORs */
+    lr_crystal_product randoms; /* expected randoms of the LORs of `lors` */
     lr_progress progress;       /* adds the guess's number to messages about progress */
 };
 
@@ -63,7 +63,7 @@ struct live_work {
     struct live_guess *guesses;    /* owned [num_guesses]; must not move while they are open */
     lr_recon_params *guess_params; /* owned [num_guesses] */
     lr_operator *op;               /* owned */
-    bool is_on_device;             /* images can be shown at the place of computation */
+    bool is_on_device;             /* images can be shown from the operator's device */
     lr_traffic traffic;            /* traffic of the operator's place, after the last iteration */
     char why[LIVE_WHY];            /* reason if the image is not on the device */
     lr_vector there;               /* copy of the reference at the images' place; zero before it is made */
@@ -74,7 +74,7 @@ enum { MOST_ITERATIONS = 1000000 }; /* limit of lr_recon */
 enum { USUAL_ITERATIONS = 20 };     /* iterations that a person usually watches before stopping */
 enum { USUAL_LOCAL = 2 };           /* default iterations of a guess before composition */
 
-/* --- requests of the window, and what it is shown --- */
+/* --- requests from the window, and results for it --- */
 
 struct live {
     struct job job;
@@ -94,7 +94,7 @@ struct live {
     struct live_round *rounds; /* [num_iterations] if guesses are composed */
     int num_iterations;
     int64_t capacity, rounds_capacity;
-    float *guesses; /* [work.request.guesses][num_voxels] for guesses whose images exist; else NULL */
+    float *guesses; /* [work.request.guesses][num_voxels] images of the guesses; NULL if the guesses have none */
     int64_t guess_serials[LIVE_MOST_GUESSES];
 };
 
@@ -198,7 +198,7 @@ static lr_status end_iteration(struct live *live, struct live_iteration *iterati
         }
     }
 
-    /* A pause follows the iteration if it is not the last one. */
+    /* If a pause is requested, it begins now, except after the last iteration. */
     const int wanted = work->request.iterations;
     if (status == LR_OK && (wanted == 0 || iteration->number < wanted)) {
         while (live->wants_pause && live->steps == 0 && !live->wants_stop) {
@@ -313,7 +313,7 @@ static lr_operator_params settle_operator(const struct live_work *work, lr_opera
     return params;
 }
 
-/* Makes the operator of the family. errors: LR_CANCELLED; those of its constructor, logged. */
+/* Makes the operator of the family. errors: LR_CANCELLED; those of the operator's constructor, logged. */
 static lr_status create_of_family(struct live_work *work, lr_operator_params params, lr_operator **op)
 {
     const struct live_request *request = &work->request;
@@ -324,8 +324,8 @@ static lr_status create_of_family(struct live_work *work, lr_operator_params par
         return operator_create(&params, op);
     }
 
-    /* The events are read from the study's data, or drawn as photon pairs from its image. Only prompts in coincidence
-     * are kept, because the sensitivity covers only LORs in coincidence. */
+    /* The events are read from the study's data, or drawn as photon pairs from the study's image. Only prompts in
+     * coincidence are kept, because the sensitivity covers only LORs in coincidence. */
     if (request->family == LIVE_LISTMODE) {
         const struct study_view *study = &work->study;
         finish_listmode(listmode);
@@ -627,7 +627,7 @@ static lr_status run(void *user, const lr_log *log, const lr_progress *progress)
         status = compose(work, &params);
         finish_guesses(work);
     } else {
-        /* The operator is made on the device if the projector has a place on the device, otherwise on the host. */
+        /* The operator works on the window's device if it can, otherwise on the host. */
         const bool is_direct = request->family == LIVE_DIRECT;
         const char *obstacle = NULL;
         if (request->family == LIVE_LISTMODE)
@@ -758,7 +758,7 @@ lr_status live_start(struct live *live, const struct study_view *study, const st
     work->request.simulates = !live_is_measured(study, request);
     work->live = live;
 
-    /* The family direct has the views of the histo-images, and their counts. Without histo-images, it has the views of
+    /* The family direct uses the views and the counts of the histo-images. Without histo-images, it uses the views of
      * the requested set, and the counts are drawn later. */
     const lr_histo_images *histo = is_direct && !work->request.simulates ? request->histo : NULL;
     if (is_direct) {

@@ -33,16 +33,17 @@ struct live_request {
     lr_view_set views;            /* views of simulated counts */
     const lr_histo_images *histo; /* measured counts, copied; they define grid and views. NULL = counts are drawn
                                      from the study's image, on its grid */
-    lr_listmode_kernel elements;  /* family listmode: events are the study's data if these are list mode; otherwise
-                                     they are drawn from its image */
+    lr_listmode_kernel elements;  /* family listmode: kernel of the elements. Events come from the study's list-mode
+                                     data or, without such data, from the study's image */
     /* Fields of the projector of the family correspondence, as in lr_operator_params. */
     lr_mode mode;
     int rays, samples, mu_steps;
     lr_store store;
     const char *backend;       /* a backend of the family; NULL = auto */
-    struct handover *handover; /* must outlive the job. If the backend is compute or the direct cuda, the image stays
-                                  on the device and goes to the handover. If handover is NULL or the backend is
-                                  another one, the image goes to the host */
+    struct handover *handover; /* must outlive the job; NULL = the image goes to the host. The handover gets the image
+                                  only if the image stays on the device (live_where.is_on_device). For that, the family
+                                  correspondence needs backend compute and no mu-map, and the family direct needs
+                                  backend compute or cuda */
 };
 
 enum live_state {
@@ -66,8 +67,8 @@ struct live_iteration {
 
 enum { LIVE_MOST_GUESSES = 16 };
 
-/* Results of one composition of guesses. A composition is one entry in the list of iterations; its number there is the
- * number of iterations that each guess has made so far. */
+/* Results of one composition of guesses. A composition is one entry in the list of iterations. The number of this entry
+ * is the number of iterations that each guess has made so far. */
 struct live_round {
     int iterations;                      /* number of iterations of each guess so far */
     int count;                           /* number of guesses */
@@ -112,7 +113,7 @@ struct live_where {
     lr_grid grid;               /* grid of the images; its size is 0 before the first start */
     char backend[LIVE_BACKEND]; /* backend of the operator; "none" before the first iteration */
     bool is_on_device;          /* the image is updated on the device and goes to the request's handover */
-    char why[LIVE_WHY];         /* the reason if it is updated on the host; "" if the device was not requested */
+    char why[LIVE_WHY];         /* the reason if the image is updated on the host; "" if the device was not requested */
 };
 struct live_where live_get_where(struct live *live);
 

@@ -14,7 +14,7 @@ struct sensitivity_request {
     const char *backend; /* NULL = "auto" */
 };
 
-/* A sensitivity task, and its result after it has run: task_runner.result is the newest one. */
+/* A sensitivity task and its result in one struct. task_runner.result points to the newest result. */
 struct sensitivity_result {
     struct study_view study;            /* a reference is held */
     struct sensitivity_request request; /* the request, with the number of samples that was used */

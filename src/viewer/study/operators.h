@@ -17,11 +17,12 @@ lr_status operator_create(const lr_operator_params *params, lr_operator **op);
 const char *backend_name(const char *wished, const char *usual);
 
 /* One operator or none. An operator stays open with its context and shaders until work needs other settings. Backend
- * cpu is not cached, because it opens quickly and may only replace another backend. All members are private. */
+ * cpu is not cached, because it opens quickly and may only stand in for a backend that could not run. All members are
+ * private. */
 struct cached_operator {
-    pthread_mutex_t mutex;           /* locked while the operator is made or used */
-    lr_operator *op;                 /* NULL: none */
-    lr_operator_params params;       /* the operator's parameters */
+    pthread_mutex_t mutex; /* locked while the operator is made or used */
+    lr_operator *op;       /* NULL: none */
+    lr_operator_params params;
     lr_grid grid;                    /* the grid that params points to */
     struct opened *scanner, *mu;     /* references are held */
     lr_log log;                      /* the operator's log, which forwards to job_log */
@@ -32,7 +33,7 @@ struct cached_operator {
     atomic_int num_made;             /* number of operators made so far */
 };
 
-/* Must not move in memory until cached_operator_finish. */
+/* The struct must not move in memory until cached_operator_finish. */
 void cached_operator_init(struct cached_operator *cached);
 void cached_operator_finish(struct cached_operator *cached); /* call it only when no thread uses the operator */
 

@@ -29,7 +29,7 @@ lr_grid study_default_grid(const lr_scanner *scanner)
     for (int m = 0; m < scanner->num_modules; m++)
         vec_add_scaled(middle_mm, 1.0 / scanner->num_modules, scanner->modules[m].centre_mm, middle_mm);
 
-    /* Finds the box around all faces, and the largest radius of a sphere around its middle that contains no face. */
+    /* Finds the box around all faces, and the distance from the modules' mean centre to the nearest face's plane. */
     double radius_mm = HUGE_VAL;
     for (int k = 0; k < 3; k++) {
         low_mm[k] = HUGE_VAL;
@@ -48,8 +48,9 @@ lr_grid study_default_grid(const lr_scanner *scanner)
         }
     }
 
-    /* Half the edge of the grid in x and y. If the scanner gives a field of view, the grid is the square around it.
-     * Otherwise the grid is the square inside the radius, so that its corners stay outside of the modules. */
+    /* Half the edge of the grid in x and y. If the scanner gives a field of view, the grid is the square around the
+     * field of view. Otherwise the grid is the square in the circle with this radius, so that the corners do not reach
+     * the modules. */
     radius_mm *= within;
     const double view_mm = scanner->coincidence.field_of_view_mm;
     const double half_mm = view_mm > 0 ? fmin(0.5 * view_mm, radius_mm) : radius_mm * sqrt(0.5);
@@ -88,7 +89,7 @@ struct opened {
     bool are_events; /* the file is list mode */
 };
 
-/* Most frames of a NIfTI file, and the length of a frame number in a path, including colon and terminator. */
+/* Largest number of frames in a NIfTI file; length of a frame number in a path, with colon and terminator. */
 enum { MOST_FRAMES = 32767, FRAME_DIGITS = 16 };
 
 int study_cut_frame(char *path)
@@ -364,7 +365,7 @@ struct study {
     int64_t serial, endings;
     struct job job;
     struct opening opening; /* used only by the job while it runs */
-    struct opening next;    /* only paths and grid: the next opening */
+    struct opening next;    /* the next opening; only its paths and grid are set */
     bool has_next;
     bool is_taken; /* the last job's result has been taken over */
     lr_scanner_draft *refused;
@@ -439,7 +440,7 @@ lr_status study_open(struct study *study, const struct study_wish *wish)
     if (wish->grid != NULL) study->next.grid = *wish->grid;
     study->has_next = true;
 
-    if (job_poll(&study->job) == JOB_RUNNING) { /* cancelled if the new request replaces all files of the job */
+    if (job_poll(&study->job) == JOB_RUNNING) { /* the job is cancelled if the new request replaces all its files */
         bool is_superseded = true;
         for (int k = 0; k < NUM_PATHS; k++)
             is_superseded = is_superseded && (study->opening.paths[k] == NULL || study->next.paths[k] != NULL);

@@ -26,7 +26,7 @@ enum study_part { PART_SCANNER = 0, PART_DIAGNOSIS, PART_IMAGE, PART_MU, PART_SE
 struct study_view {
     int64_t serial;  /* grows with every change of the study; 0 = no file has been opened */
     int64_t endings; /* number of openings that have ended, with or without success */
-    lr_grid grid;    /* grid of the image, or else the requested one, or else a default; size 0 without a scanner */
+    lr_grid grid;    /* grid of the image, else the requested one, else the scanner's default; size 0: none of these */
     const lr_scanner *scanner;
     const lr_lors *lors;
     const lr_diagnosis *diagnosis;                               /* diagnosis of the scanner and the grid */
@@ -56,12 +56,12 @@ void study_destroy(struct study *study);
 struct study_wish {
     const char *scanner; /* preset, or a file in any format of lr_scanner_read */
     const char *image;   /* read by lr_image_read; a .npy file lies on the grid */
-    const char *mu;      /* read like an image; if any value exceeds 0.05, all values are taken as 1/cm, as
-                          * everywhere in LORaster */
+    const char *mu;      /* read like an image; the unit is HU if any value is below -100, else 1/cm if any value
+                            exceeds 0.05, else 1/mm */
     const char *data;    /* LOR data or list mode; if no scanner is given, the scanner in an HDF5 or PETSIRD file is
                             opened too */
     const lr_grid *grid; /* used if the image does not define the grid */
-    const char *second;  /* read like an image; its grid may be any */
+    const char *second;  /* read like an image; may have any grid */
 };
 
 /* Begins to open files and does not wait. A running opening is cancelled if the new request replaces all of its
@@ -85,8 +85,8 @@ void study_cancel(struct study *study);
  * or opening. */
 struct study_wish study_awaited(const struct study *study);
 
-/* Cuts "pet.nii:3", frame 3 of the file "pet.nii", to the file's path, and returns the frame's number. Returns 0 for the
- * path of a file, which stays as it is. */
+/* Cuts the frame number from a path and returns the number. For example, "pet.nii:3", frame 3 of the file "pet.nii",
+ * becomes "pet.nii". Returns 0 and keeps the path if it has no frame number or if a file has this name. */
 int study_cut_frame(char *path);
 
 /* errors, logged: LR_USAGE if no scanner is open, or if it has no module with that number. */
@@ -104,6 +104,6 @@ void study_view_release(struct study_view *view); /* may be called on any thread
  * opening. */
 const lr_diagnosis *study_refused(const struct study *study, const lr_scanner_draft **draft);
 
-/* A grid of about 64 x 64 x n nearly cubic voxels that fill the field of view. If the scanner does not give one, the
- * voxels fill the space that the modules enclose. */
+/* A grid of about 64 x 64 x n nearly cubic voxels that fill the field of view. If the scanner gives no field of view,
+ * the voxels fill the space that the modules enclose. */
 lr_grid study_default_grid(const lr_scanner *scanner);

@@ -50,7 +50,7 @@ void survey_add(struct survey *survey, const float *values, int count)
                     survey->bins[(int)fmin(fmax(bin, 0.0), SURVEY_BINS - 1.0)] += 1.0f;
                     continue;
                 }
-                /* Welford 1962: the squares stay exact where values are large beside their differences. */
+                /* Welford 1962: the sum of squares stays exact even if values are much larger than their spread. */
                 const double off = value - survey->mean;
                 survey->mean += off / (double)++survey->voxels;
                 survey->squares += off * (value - survey->mean);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Numbers of an image's region: mean, deviation, total and histogram. The caller passes all slices twice, from the first
- * to the last one. Each call may pass any number of slices. */
+ * Statistics of an image's region: mean, deviation, total and histogram. The caller passes all slices twice, from the
+ * first to the last one. Each call may pass any number of slices. */
 #pragma once
 
 #include "viewer/frame/draw.h"
@@ -24,7 +24,7 @@ struct survey {
     int next, pass;
 };
 
-/* Begins. An empty region is done at once. */
+/* Begins a survey. The survey of an empty region is done at once. */
 void survey_begin(struct survey *survey, const lr_grid *grid, const struct draw_region *region);
 
 /* Takes the values of `count` whole slices from slice survey->next on, [count][ny][nx]; count is at most survey->end -

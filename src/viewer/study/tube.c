@@ -12,7 +12,7 @@
 /* Points along each axis of a voxel; the profile is made from these points. */
 enum { PARTS = 4 };
 
-/* Most planes of the profile. */
+/* Largest number of planes in a profile. */
 enum { MOST_BINS = 4096 };
 
 struct tube_task {
@@ -87,7 +87,7 @@ static void destroy(void *object)
     free(task);
 }
 
-/* Takes the row of a voxel, which has at most one LOR. */
+/* Takes a voxel's row. The row has at most one LOR. */
 static lr_status take_row(void *user, const lr_row *row)
 {
     struct tube_task *task = user;
@@ -116,8 +116,8 @@ static lr_status run_lor(struct tube_task *task, const lr_log *log, const lr_pro
                                  .progress = progress};
     lr_operator *op = NULL;
 
-    /* Finds the voxels that the tube may reach. The distance between a line through both faces and the line between
-     * their centres is at most half a face's diagonal. */
+    /* Finds the voxels that the tube may reach. The distance between a line through both faces and the line between the
+     * faces' centres is at most half a face's diagonal. */
     const lr_grid *grid = &task->study.grid;
     const int64_t total = lr_grid_num_voxels(grid);
     const struct lr_items items = {sizeof(*task->voxels), "a list of voxels", log};
@@ -175,7 +175,7 @@ static lr_status run_event(struct tube_task *task, const lr_log *log, const lr_p
                                  .count = 1,
                                  .info = request->has_tof ? &info : NULL,
                                  .kernel = kernels[request->kernel],
-                                 .backend = is_exact ? "auto" : "native", /* hidden modules need backend cpu */
+                                 .backend = is_exact ? "auto" : "native", /* cpu if modules can hide each other */
                                  .log = log,
                                  .progress = progress};
     if (is_exact && request->samples > 0) lr_grid_split_samples(grid, request->samples, params.samples);
@@ -218,7 +218,7 @@ static lr_status run(void *object, const lr_log *log, const lr_progress *progres
     struct tube_profile *profile = &result->profile;
     LR_TRY(request->kernel != TUBE_LOR ? run_event(task, log, progress) : run_lor(task, log, progress));
 
-    /* The profile extends from the line's middle by half the grid's extent along the line, in both directions. */
+    /* On both sides, the profile reaches the line's end or the grid's farthest corner, whichever is farther. */
     double half_mm = 0.5 * result->length_mm;
     for (int corner = 0; corner < 8; corner++) {
         double t = 0;

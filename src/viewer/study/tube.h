@@ -11,8 +11,7 @@ struct tube_crystal {
     int module, p, q;
 };
 
-/* Centres of the crystals' faces on the detection plane. They are the ends of the LOR's line. Check the crystals
- * first. */
+/* The ends of the LOR's line: the centres of the crystals' faces on the detection plane. Call tube_check first. */
 void tube_ends(const lr_scanner *scanner, const struct tube_crystal crystals[2], double ends_mm[2][3]);
 
 /* Finds the LOR of two crystals. errors, logged: LR_USAGE if a crystal does not exist; if both are in one module; if
@@ -24,7 +23,7 @@ lr_status tube_check(const struct study_view *study, const struct tube_crystal c
  * of list mode. */
 enum tube_kernel {
     TUBE_LOR = 0, /* a LOR: probabilities of the family correspondence */
-    TUBE_TUBE,    /* from here on: a list-mode event with a kernel of list mode, and time of flight if requested */
+    TUBE_TUBE,    /* this and the next kernels: a list-mode event, with time of flight if requested */
     TUBE_LINE,
     TUBE_EXACT,
     TUBE_NUM_KERNELS

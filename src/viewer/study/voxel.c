@@ -70,7 +70,7 @@ struct voxel_task {
     enum voxel_purpose sampler; /* operator that samples elements; it is VOXEL_SAMPLED only if compute is requested */
     int64_t id;                 /* number of the request */
     struct voxel_result result;
-    struct voxel_window *windows; /* owned, including their arrays [result.num_windows] */
+    struct voxel_window *windows; /* owned [result.num_windows], including the windows' arrays */
     int32_t *pairs;               /* owned [result.num_pairs] */
     struct row_copy rows[NUM_VOXEL_ROWS];
 };
@@ -232,8 +232,8 @@ static lr_status use_operator(void *user, lr_operator *op)
 }
 
 /* Runs a step with an operator on the study's grid; one operator serves all voxels of this grid. A point outside the
- * grid gets an operator on a grid of one voxel. Backends are tried in the given order; the fastest one on processors is
- * native. */
+ * grid gets an operator on a grid of one voxel. Backends are tried in the order of their names below. Of the backends
+ * that run on processors, native is the fastest. */
 static lr_status run_step(struct step step)
 {
     const struct voxel_task *task = step.task;
@@ -249,7 +249,7 @@ static lr_status run_step(struct step step)
                                                                                                   : "raster,cpu",
                                        .mode = is_exact ? LR_MODE_EXACT : LR_MODE_SAMPLED,
                                        .rays = is_exact ? 0 : request->rays,
-                                       .layers_alone = true, /* the same setting as for pictures */
+                                       .layers_alone = true, /* pictures treat layers in this way, too */
                                        .mu = task->result.has_mu ? task->study.mu : NULL,
                                        .mu_steps = task->result.has_mu ? request->mu_steps : 0,
                                        .store = LR_STORE_NO,
@@ -307,9 +307,8 @@ static lr_status run_windows(void *object, const lr_log *log, const lr_progress 
 
 /* --- the voxel's rows --- */
 
-/* Limit for the number of elements of a voxel's row. If a row has more elements, computing all LORs would take more
- * than seconds. Only the LORs of the module pairs that the windows show are then computed, unless all LORs are
- * requested. */
+/* Limit for the number of elements of a voxel's row. If a row has more elements, it would take too long to compute all
+ * LORs. Only the LORs of the module pairs that the windows show are then computed, unless all LORs are requested. */
 static const double most_elements = 4e6;
 
 static lr_status run_means(void *object, const lr_log *log, const lr_progress *progress)
@@ -527,7 +526,8 @@ struct voxel_gap voxel_gap_find(const struct voxel_result *result, const struct 
         if (window->lors[k] >= 0) return gap;
     if (row->count > 0) gap.better = lr_lors_primary(lors, row->lor[row->order[0]], point_mm);
 
-    /* ends: number of the row's LORs that end in the module. primary: number of LORs whose primary module it is. */
+    /* ends: number of the row's LORs that end in the module. primary: number of those LORs that have this module as
+       their primary. */
     int64_t ends = 0, primary = 0;
     for (int64_t k = 0; k < row->count; k++) {
         const lr_lor lor = lr_lors_describe(lors, row->lor[k]);

@@ -15,7 +15,7 @@ struct voxel_request {
     bool all_primaries; /* true: a window for each module; false: only for module `primary` */
     int primary;
     lr_mode mode; /* sampled: only sampled elements; otherwise also exact ones */
-    int rays;     /* R of the windows and of sampled elements */
+    int rays;     /* R, the number of rays, for LOR windows and sampled elements */
     int samples;  /* N, points of the voxel, split over the axes; 0 = from the crystal pitch, as for the study's grid */
     int mu_steps; /* K */
     bool without_mu;
@@ -74,8 +74,8 @@ struct voxel_result {
     bool has_means;                              /* the voxel's rows below exist; they may follow some time after the
                                                     windows */
     struct voxel_row voxel_sampled, voxel_exact; /* means over the voxel's points */
-    bool is_part; /* the voxel's rows contain only LORs of these module pairs, which the windows show, because all
-                     LORs would be too many */
+    bool is_part; /* the voxel's rows contain only the LORs of `pairs`, because all LORs would be too many; the windows
+                     show these pairs */
     int64_t num_pairs;
     const int32_t *pairs; /* [num_pairs] ascending */
 };
@@ -90,8 +90,8 @@ enum voxel_purpose {
 };
 
 struct voxel {
-    struct task_runner windows, means; /* the runners of both tasks, for watching and cancelling: the task of the
-                                        * windows and the point's rows, and the task of the voxel's rows */
+    struct task_runner windows, means; /* `windows` runs the task for the windows and the point's rows, `means` the task
+                                          for the voxel's rows. Callers may watch and cancel both runners. */
 
     /* the members below are private */
     struct cached_operator cached[VOXEL_NUM_PURPOSES];
@@ -101,15 +101,15 @@ struct voxel {
 };
 
 struct voxel *voxel_create(const lr_log *log); /* NULL: out of memory */
-void voxel_destroy(struct voxel *voxel);       /* NULL is allowed; waits for the job to notice */
+void voxel_destroy(struct voxel *voxel);       /* NULL is allowed; stops the tasks and waits for their end */
 
 /* Requests a result; the newest request replaces earlier ones. errors: LR_USAGE without a scanner, for a module that
  * does not exist, or for a point that is not finite; LR_FAILED if memory runs out. */
 lr_status voxel_ask(struct voxel *voxel, const struct study_view *study, const struct voxel_request *request,
                     const lr_log *log);
 
-/* Like task_runner_poll. Windows and the point's rows come first, then the voxel's rows; the state is JOB_RUNNING until
- * both exist. */
+/* Like task_runner_poll. Windows and the point's rows come first, then the voxel's rows. The state is JOB_RUNNING until
+ * all of them exist. */
 enum job_state voxel_poll(struct voxel *voxel, struct job_report *report);
 
 /* The newest result; valid until the next poll; NULL = none yet. serial: grows with each result, and when the voxel's
@@ -129,8 +129,8 @@ struct voxel_pixel {
     double voxel_sampled, voxel_exact;
 };
 
-/* number: the window's module. x is counted along u, y along v. errors: LR_USAGE if the window or pixel does not
- * exist. */
+/* Finds the values of a pixel. number: the window's module. place: the pixel's column and row, counted along u and
+ * along v. errors: LR_USAGE if the window or pixel does not exist. */
 lr_status voxel_at(const struct voxel *voxel, int number, const int place[2], struct voxel_pixel *pixel);
 
 /* --- windows without LORs --- */
@@ -138,7 +138,7 @@ lr_status voxel_at(const struct voxel *voxel, int number, const int place[2], st
 /* The reason why a module has no window for a point, and a module that has one. */
 struct voxel_gap {
     int better;    /* module whose window has the point's strongest LOR; -1: none */
-    char why[240]; /* a text for people; "" = the module has a window */
+    char why[240]; /* shown to the person; "" = the module has a window */
 };
 
 /* The row of the point: exact elements if they were computed, otherwise sampled ones. */
@@ -151,8 +151,8 @@ struct voxel_gap voxel_gap_find(const struct voxel_result *result, const struct 
 /* A copy of a row; a struct of zeros is an empty one. */
 struct row_copy {
     struct lr_owned_row row;
-    int64_t *order; /* owned [row.count]: indices in order of falling probability, ascending where it is equal; NULL
-                       = not requested */
+    int64_t *order; /* owned [row.count]: indices in order of falling probability; equal probabilities in order of
+                       ascending index; NULL = not requested */
     double sum;
 };
 
@@ -183,7 +183,7 @@ struct sheet {
     int size[2];                /* texels */
     int tile[2], columns;       /* size of a window; the windows form a grid that begins at the upper left */
     int num_windows;
-    double high; /* value at the end of the colour map; for differences, the value of both signs */
+    double high; /* value at the end of the colour map; differences are shown from -high to high */
 };
 
 /* Draws the sheet again. A struct of zeros is an empty sheet; its owner destroys the texture. */

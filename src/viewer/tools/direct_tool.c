@@ -17,17 +17,17 @@ struct direct_request {
     double point_mm[3];      /* a point in the voxel whose kernel is requested */
 };
 
-/* Look-up tables of a view and the kernel of one voxel: a task and its result. */
+/* Look-up tables of a view, and the kernel of one voxel. The same struct is the task and its result. */
 struct direct_result {
     lr_grid grid;
     struct direct_request request;
     lr_direct_tables *tables;
     bool is_inside;   /* the point is in the grid; only then the members below are valid */
     int voxel[3];     /* the voxel that contains the point */
-    int kernel;       /* the voxel's kernel identifier in the view, LORmap */
+    int kernel;       /* identifier of the voxel's kernel in the view (the value of LORmap) */
     double radial_mm; /* distance of the voxel's centre from the axis, along the view's radial direction */
-    lr_image *cloud;  /* mSRval at each position of mSR around the voxel, 0 elsewhere; without positions outside the
-                         grid */
+    lr_image *cloud;  /* the kernel's values (mSRval) at its offsets (mSR) around the voxel, 0 elsewhere; offsets that
+                         lead outside the grid are left out */
     double largest;   /* largest value of the kernel */
 };
 
@@ -38,10 +38,10 @@ static const char *const models[] = {"invariant", "variant1", "variant2", "varia
 struct direct_state {
     struct task_runner tables, histo;
     struct direct_request request;
-    bool has_tof;    /* a person has set the time resolution; otherwise it is the scanner's */
-    bool is_asked;   /* after the first request, each change of the settings requests new tables */
-    bool has_tables; /* tables have been computed */
-    int offset[3];   /* offset whose value is shown */
+    bool has_tof;  /* a person has set the time resolution; otherwise it is the scanner's */
+    bool is_asked; /* after the first request, each change of the settings requests new tables */
+    bool has_tables;
+    int offset[3]; /* offset whose value is shown */
     struct gl_texture *map;
     int view;               /* view of the histo-images */
     double counts;          /* counts in that view */

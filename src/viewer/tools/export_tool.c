@@ -36,7 +36,7 @@ static struct gl_target *create_target(struct app *app, int width, int height)
                                                                  .depth = true});
 }
 
-/* Settings of a picture that fills its target, with no module under a mouse. */
+/* Settings of a picture that fills its target. No module is highlighted. */
 static struct draw_params picture_params(const struct app *app, const struct gl_target *target,
                                          const struct camera_view *view)
 {
@@ -47,7 +47,7 @@ static struct draw_params picture_params(const struct app *app, const struct gl_
     return params;
 }
 
-/* Writes a slice as its pane shows it, without marks. If possible, voxels are squares or rectangles of whole pixels. */
+/* Writes a slice as its pane shows it, without marks. The shorter side of a voxel is a whole number of pixels. */
 static lr_status write_slice_picture(struct app *app, int axis, const char *path)
 {
     const lr_grid *grid = panes_grid(app);
@@ -107,7 +107,7 @@ static lr_status write_slice_table(struct app *app, int axis, const char *path)
     for (int row = -1; row < rows && status == LR_OK; row++) {
         for (int column = -1; column < columns && status == LR_OK; column++) {
             char text[48];
-            const int i = columns - 1 - column, j = rows - 1 - row; /* voxels grow to the left and upwards */
+            const int i = columns - 1 - column, j = rows - 1 - row; /* voxel indices grow to the left and upwards */
             double number = grid->origin_mm[across] + i * grid->voxel_mm[across];
             if (row >= 0 && column >= 0) {
                 const float *voxel = values + i * stride[across] + j * stride[upwards];
@@ -150,8 +150,8 @@ static lr_status write_profile(struct app *app, const char *path)
 
 /* --- saving --- */
 
-/* Writes a slice (what 0 .. 2) or the profile (3). The ending of the path decides if a picture or a table is
- * written. */
+/* Writes a picture or a table, as the ending of the path requires. what: 0 .. 2 = the slice across x, y or z; 3 = the
+ * profile. */
 static lr_status save(struct app *app, int what, const char *path)
 {
     const bool is_picture = lr_path_ends(path, ".png");
@@ -193,7 +193,7 @@ static lr_status begin_turn(struct app *app, const char *prefix, int count)
     return LR_OK;
 }
 
-/* Writes the next picture of the turning scene, as seen by the camera of the start. */
+/* Writes the next picture of the turning scene, with the turn's own copy of the scene's camera. */
 static lr_status update(struct app *app)
 {
     struct export_state *tool = app_state(app, &export_tool);

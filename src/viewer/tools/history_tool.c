@@ -66,8 +66,8 @@ static lr_status update(struct app *app)
     return LR_OK;
 }
 
-/* Undoes or redoes a change. An image that is no longer open is not shown again. An image whose values have changed
- * since keeps its window. */
+/* Undoes or redoes a change. An image that is no longer open is not shown again. An image whose values have changed in
+ * the meantime keeps its current window. */
 static void go(struct app *app, int by)
 {
     struct history_state *tool = app_state(app, &history_tool);

@@ -345,7 +345,7 @@ static void start(struct app *app)
     tool->request.handover = tool->handover;
     if (live_start(tool->live, &app->open, &tool->request, &last.log) != LR_OK) {
         handover_destroy(tool->handover);
-        tool->handover = before; /* the running reconstruction may use it */
+        tool->handover = before; /* a running reconstruction may still use the old handover */
         return;
     }
     snprintf(tool->scanner, sizeof(tool->scanner), "%s", app->open.scanner != NULL ? app->open.scanner->name : "");
@@ -543,7 +543,7 @@ static void show_panel(struct app *app)
     struct job_report report;
     struct live_tool_state *tool = app_state(app, &live_tool);
     choose_method(app);
-    if (tool->request.family != LIVE_LISTMODE) { /* its image always passes through the host */
+    if (tool->request.family != LIVE_LISTMODE) { /* list-mode images always pass through the host */
         ui_check("image stays on the device", &tool->on_device);
         ui_hint("it changes there and is shown from there, by backend compute, of DIRECT by cuda where "
                 "that is; else the backend that auto takes computes, and the image passes through the host");
@@ -582,8 +582,8 @@ static void show_panel(struct app *app)
     const int count = tool->num_iterations < LIVE_HISTORY ? tool->num_iterations : LIVE_HISTORY;
     const struct live_iteration *last = &tool->last;
     if (count > 0) {
-        /* The first image is uniform. Its value may be so small that the curve of the other values would look flat. The
-         * curve then begins with the second iteration. */
+        /* The curve's first value belongs to the uniform first image. This value may be so small that the curve of the
+         * other values would look flat. The curve then begins with the second iteration. */
         const float *likelihood = tool->likelihood;
         enum { FEW = 5 };
         static const double most = 20.0;
@@ -721,7 +721,7 @@ static lr_status set(struct app *app, const struct command_words *words, int set
     return LR_OK;
 }
 
-/* "1.5,2.25", or "none" if there are no numbers */
+/* Writes "1.5,2.25", or "none" if there are no numbers. */
 static const char *write_numbers(const double *numbers, int count, char text[COMMAND_TEXT])
 {
     size_t length = 0;

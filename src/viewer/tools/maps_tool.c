@@ -16,7 +16,7 @@ struct maps_state {
     struct task_runner sensitivities;
     bool is_asked;
     int modules[2];
-    struct pair_image pair; /* image of those modules */
+    struct pair_image pair; /* LORs between the two `modules` */
     struct gl_texture *texture;
     char error[JOB_SENTENCE];
     struct lor_value highest[MAPS_HIGHEST];

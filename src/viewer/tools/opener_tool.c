@@ -322,7 +322,7 @@ void opener_tool_panels(struct app *app)
         ui_beside();
         if (ui_button("cancel##file", true)) app->shows_opener = false;
         ui_hint("as Esc does");
-        if (goes && opener->path[0] != '\0') { /* lists a folder; begins to open a file and closes the dialog */
+        if (goes && opener->path[0] != '\0') { /* a folder is listed; a file is opened, and the dialog closes */
             struct stat about;
             if (opener->path[0] == '/' || !join(opener->folder, opener->path, path))
                 memcpy(path, opener->path, sizeof(path));

@@ -49,7 +49,7 @@ static void follow_drag(struct app *app, const double at[2])
     if (tool->drag == DRAG_CROSS) {
         panes_point_in(app, tool->pane, at, point_mm);
         panes_cross(app, point_mm);
-    } else if (tool->drag == DRAG_WINDOW) { /* to the right widens the window, upwards raises its level */
+    } else if (tool->drag == DRAG_WINDOW) { /* a drag to the right widens the window; a drag upwards raises its level */
         const double width = tool->window[1] - tool->window[0];
         const double level = 0.5 * (tool->window[0] + tool->window[1]) - down / (200.0 * scale) * width;
         const double half = 0.5 * width * exp2(right / (100.0 * scale));
@@ -184,7 +184,7 @@ static void mark_pane(struct app *app, int axis)
                  "xyz"[axis], at_mm);
     ui_label((double[2]){at[0] + 6.0, at[1] + 3.0}, draw_axis_colours[axis], text);
 
-    /* A scale of 1, 2 or 5 times a power of ten, at most a third of the pane. */
+    /* A scale bar of 1, 2 or 5 times a power of ten mm, at most a third of the pane's width. */
     const double most_mm = size[0] / 3.0 * flat.pixel_mm * scale;
     const struct ticks ticks = ticks_make((double[2]){0.0, most_mm}, 3, false);
     if (ticks.count > 1) {

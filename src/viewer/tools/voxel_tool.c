@@ -27,7 +27,7 @@ struct voxel_state {
     int num_sheets;
     enum sheet_kind sheet_kinds[3];
     struct voxel_gap gap; /* why the result's single window is missing */
-    int num_lines;        /* number of LORs drawn in the scene, strongest first */
+    int num_lines;        /* largest number of LORs drawn in the scene */
     bool has_touch;       /* a pixel was under the mouse in the last frame */
     struct voxel_pixel touched;
     char reported[1024]; /* reason why cpu draws, as last logged */
@@ -181,8 +181,8 @@ static lr_status update(struct app *app)
         }
         snprintf(tool->reported, sizeof(tool->reported), "%s", result->why_not);
 
-        /* If the point has no LOR whose primary module is the chosen one, the primary module of the strongest LOR is
-         * shown. */
+        /* If the shown window has no LOR, and neither a person nor a session has chosen its module, the primary module
+         * of the strongest LOR is shown instead. */
         bool is_empty = is_one && row->count > 0 && lors == app->open.lors;
         for (int64_t k = 0; k < (int64_t)window->size[0] * window->size[1] && is_empty; k++)
             is_empty = window->lors[k] < 0;
@@ -238,7 +238,7 @@ static void show_sheet(struct app *app, int k)
         }
     }
 
-    /* Finds the pixel under the mouse; its corners are in the coordinates of the touch. */
+    /* Finds the pixel under the mouse. The pixel's corners are in the coordinates of ui_touch.at. */
     int w, place[2];
     struct voxel_pixel pixel;
     struct ui_part part;

@@ -21,8 +21,8 @@ enum {
     MAX_HELD_STRIPS = 256
 };
 
-/* The largest number of cells of a stack. A workgroup's shared memory has room for so many positions on every
- * device. */
+/* The largest number of cells of a stack. On every device, a workgroup's shared memory has room for the positions of
+ * this many cells. */
 enum { MAX_CELLS = 1500 };
 
 static bool serves(const struct lr_method_params *params, enum lr_method_work work)
@@ -51,13 +51,13 @@ static int round_to_group(int64_t count, int most)
     return (int)(rounded < most ? rounded : most);
 }
 
-/* THREADS_WANTED: number of threads that keep a large device busy. MOST_SHARES: largest number of shares of an image;
- * adding up more shares would take longer than they save. */
+/* THREADS_WANTED: number of threads that keep a large device busy. MOST_SHARES: largest number of shares of an image.
+ * Adding up further shares would take longer than the shares save. */
 enum { THREADS_WANTED = 1 << 20, MOST_SHARES = 8 };
 
 /* Chooses a workgroup size, at most `most` threads, so that as few threads as possible have no work. If `shared` is
- * true, a workgroup with spare threads works on several columns at once. The smallest of several equally good sizes is
- * then chosen, otherwise the largest. */
+ * true, a workgroup with spare threads works on several columns at once. If several sizes are equally good, the
+ * smallest is chosen if `shared` is true, and the largest if it is false. */
 static int fitting_group(int64_t work, int most, bool shared)
 {
     double best = 0.0;
@@ -155,8 +155,8 @@ static lr_status init(struct lr_columns *columns)
     }
 
     /* If columns are mirrored, a thread works on two points of a half column and on their mirror images. Columns are
-     * not mirrored if the closed form for near crystals is needed, because this form gives a mirror image other last
-     * bits. */
+     * not mirrored if the closed form for near crystals is needed, because with this form the last bits of mirror
+     * images differ. */
     columns->is_mirrored = exact && !columns->may_be_near && stacks->are_mirrored &&
                            lr_columns_num_points(columns, columns->axis) <= 4 * MAX_BACK_GROUP;
     columns->cells = lr_columns_upload_cells(columns);
@@ -173,10 +173,10 @@ static lr_status init(struct lr_columns *columns)
 }
 
 /* If the squared diagonal of a face divided by the squared distance between the grid and the nearest module is above
- * this limit, projections include the closed form for near crystals. Passes over single points always include it.
- * NEAR_SIZE of the shaders decides for a single overlap. It is far smaller, because few overlaps are as large as this
- * limit allows. The benchmark grids of the mMR and the Vista have 0.006 and 0.008. Rows in the corners of these grids
- * agree with the oracle within 3.2e-6, relative L2. */
+ * this limit, projections include the closed form for near crystals. Passes over single points always include it. For a
+ * single overlap, NEAR_SIZE of the shaders decides. NEAR_SIZE is far smaller than this limit, because few overlaps are
+ * as large as the limit allows. The benchmark grids of the mMR and the Vista have 0.006 and 0.008. Rows in the corners
+ * of these grids agree with backend cpu within 3.2e-6 (relative L2 error). */
 static const double near_size = 0.01;
 
 void *lr_columns_create(const struct lr_method_params *params)

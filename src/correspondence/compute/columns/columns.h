@@ -58,8 +58,8 @@ struct lr_columns {
     int across[2];
     /* True if the expansion of shaders/correspondence/columns/exact.glsl may be too inaccurate, because a face may look
      * too large from a point of the grid. The test is cautious: it assumes that the largest face is at the distance of
-     * the nearest module. In fact, the expansion is inaccurate only near both modules of a pair, because an overlap is
-     * no larger than the farther face. */
+     * the nearest module. In fact, an overlap is no larger than the farther face, so the expansion is inaccurate only
+     * for points that are near both modules of a pair. */
     bool may_be_near;
     bool has_angles;               /* true if passes can skip LORs by their angle */
     bool is_mirrored;              /* exact mode: true if stacks and sample points are symmetric along the columns */
@@ -69,7 +69,7 @@ struct lr_columns {
     int64_t max_window;            /* largest number of LOR values of a window */
     struct gl_buffer *modules, *points, *cells;
     struct lr_scene_masks masks;
-    struct gl_buffer *packed;         /* four values per voxel; NULL = not needed */
+    struct gl_buffer *packed;         /* each voxel with its three mirror and half-turn images; NULL = not needed */
     int shares;                       /* number of workgroups per column in a back-projection; each workgroup has
                                          separate sums */
     struct gl_buffer *image;          /* [shares][across 1][across 0][along], input or output of a projection */
@@ -80,16 +80,17 @@ struct lr_columns {
                                        key */
     int next_ended;                 /* entry of ended_well where the next key is stored */
     struct gl_buffer *state;        /* nonzero once the device has ended a loop too early; NULL if it never does so */
-    int64_t most_rounds;            /* nonzero once the device has ended a loop too early; NULL if the device never ends
-                                       loops early */
+    int64_t most_rounds;            /* largest number of loop rounds that a thread may have; INT64_MAX = no limit */
     int element_rounds;             /* approximate number of loop rounds for one element */
     struct gl_stopwatch *watch;     /* not owned; times each pass alone, so that waiting for the host does not count */
 };
 
-/* Creates the method. It requires that: 1. Both modules of every pair have the same in-plane axis (u or v) along one
- * axis of the grid. 2. No voxel has more points along this axis than a workgroup has threads. 3. No module hides
- * another. 4. There is no attenuation and no penetration along lines. The context must be current in this call and in
- * those below. errors: NULL, logged. */
+/* Creates the method. It requires that:
+ * 1. both modules of every pair have the same in-plane axis (u or v) along one axis of the grid,
+ * 2. no voxel has more points along this axis than a workgroup has threads,
+ * 3. no module hides another,
+ * 4. there is no attenuation and no penetration along lines.
+ * The context must be current in this call and in those below. errors: NULL, logged. */
 void *lr_columns_create(const struct lr_method_params *params);
 void lr_columns_destroy(void *columns); /* NULL is allowed */
 
@@ -131,8 +132,9 @@ int lr_columns_num_points(const struct lr_columns *columns, int axis);
  * grid. */
 double lr_columns_nearest_mm(const struct lr_columns *columns);
 
-/* Returns how much longer a thread that visits voxels takes than with few points per voxel. Dispatches are made smaller
- * by this factor, because a driver stops a dispatch that takes more than a few seconds. */
+/* Returns the approximate run time of a thread that visits voxels, relative to a thread with 64 points per voxel; at
+ * least 1. Dispatches are made smaller by this factor, because a driver stops a dispatch that takes more than a few
+ * seconds. */
 int lr_columns_work_of_thread(const struct lr_columns *columns);
 
 /* Returns the coordinate of sample point k along an axis of the grid, mm. */
@@ -155,9 +157,9 @@ struct lr_columns_pass lr_columns_uniforms(const struct lr_columns *columns);
 
 /* Images are copied between the grid's order and the order of columns, which is [across 1][across 0][along]. */
 
-/* Copies an image to columns->image or from it. image: on the host or at the backend's place. sums: one sum per voxel,
- * in fixed point and in the order of columns, which is read instead of columns->image; NULL = columns->image is read or
- * written. errors: LR_FAILED, LR_NO_DEVICE. */
+/* Copies an image to columns->image or from it. image: on the host or at the backend's place. sums: one sum in fixed
+ * point per voxel, in the order of columns; they are read instead of columns->image. sums NULL = columns->image is read
+ * or written. errors: LR_FAILED, LR_NO_DEVICE. */
 lr_status lr_columns_copy_image(struct lr_columns *columns, const lr_vector *image, const struct lr_fixed *sums,
                                 bool to_columns);
 
@@ -175,8 +177,9 @@ lr_status lr_columns_start_projection(struct lr_columns *columns, bool is_forwar
 
 /* --- stacks --- */
 
-/* A stack is a line of equal, evenly spaced modules along the columns. Strips are computed once for a whole stack
- * (shaders/correspondence/columns/forward_exact.comp and back_exact.comp). */
+/* A stack is a line of equal, evenly spaced modules along the columns. Its crystals along the columns are called cells.
+ * Strips are computed once for a whole stack (shaders/correspondence/columns/forward_exact.comp and
+ * back_exact.comp). */
 
 struct lr_columns_stacks {
     int num_stacks;
@@ -229,7 +232,7 @@ bool lr_columns_same_stacks(const struct lr_columns *columns, int64_t pair, int6
 struct lr_stack_buffers {
     struct gl_buffer *pairs, *members;
     int num_pairs;
-    int64_t num_values; /* number of values, which are in the order of stacks */
+    int64_t num_values; /* number of values, in the order of stacks */
     bool has_half_turn; /* true if half a turn maps each pair of stacks in the window to another pair in the window */
 };
 lr_status lr_columns_upload_stacks(const struct lr_columns *columns, const lr_selection *list, const int64_t range[2],
@@ -243,9 +246,9 @@ lr_status lr_columns_upload_stacks(const struct lr_columns *columns, const lr_se
 struct lr_window {
     struct lr_columns *columns;
     const lr_selection *list;
-    struct lr_pair_window part;     /* the pairs of the window in the list */
+    struct lr_pair_window part;     /* the window's range in the list of pairs */
     int most_across, most_along;    /* largest number of crystal pairs of a module pair, across and along the columns */
-    int most_stacked;               /* largest number of crystal pairs of a pair of stacks, along the columns */
+    int most_stacked;               /* largest number of crystal pairs of two stacks; stacks run along the columns */
     int64_t rounds, most_rounds;    /* number of loop rounds of a thread: estimate and limit */
     const int64_t *sources;         /* [list] index of a pair's first value in the data; NULL = values are in the order
                                        of the list */

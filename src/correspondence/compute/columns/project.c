@@ -401,7 +401,7 @@ struct lors {
     const lr_selection *list;
     bool is_forward;
     float *values;                 /* NULL = the values are 1, for a back-projection */
-    const struct gl_buffer *image; /* input of a forward projection; output of a back-projection, which adds to it */
+    const struct gl_buffer *image; /* read by a forward projection; a back-projection adds to it */
     int exponent;                  /* values are multiplied by 2^-exponent */
 };
 
@@ -540,7 +540,7 @@ static lr_status run_points(void *user, const struct lr_point_list *list)
     for (int k = 0; k < listing->num_runs; k++) {
         const int *run = listing->runs[k];
         for (int pairs[2] = {run[0], run[0]}; pairs[0] < run[1]; pairs[0] = pairs[1]) {
-            /* `rounds` is a limit for the loop rounds of a thread of correspondence/columns/rows.comp. */
+            /* `rounds` is an upper bound of the loop rounds of a thread of correspondence/columns/rows.comp. */
             int64_t rounds = 0;
             if (columns->most_rounds == INT64_MAX) pairs[1] = run[1];
             while (pairs[1] < run[1] && (pairs[1] == pairs[0] || rounds <= columns->most_rounds)) {

@@ -104,8 +104,8 @@ lr_status lr_columns_start_projection(struct lr_columns *columns, bool is_forwar
     return start(columns, lists[which], counts[which]);
 }
 
-/* Starts programs. On devices with small batches, each window decides if a back-projection uses the symmetry under half
- * a turn. The programs for this case are therefore started later. */
+/* If the device ends long loops early, each window decides whether its back-projection uses the symmetry under half a
+ * turn. If this symmetry exists, the programs of back-projections are therefore started later. */
 lr_status lr_columns_prepare(void *self, bool lists)
 {
     static const enum lr_columns_program list[] = {LR_COLUMNS_LIST_FORWARD, LR_COLUMNS_LIST_BACK, LR_COLUMNS_TAKE_SUMS};
@@ -242,8 +242,8 @@ static struct gl_buffer *upload_modules(struct lr_columns *columns)
         modules[m] = fits ? describe_module(columns, m) : (struct column_module){0};
         if (!stacks->has_half_turn || stacks->stack_of[m] < 0) continue;
 
-        /* If module m is an earlier module after half a turn, its numbers are computed by turning those of the earlier
-         * module. The numbers of both modules then have the same bits. */
+        /* If module m is the image of an earlier module after half a turn, its numbers are computed by turning the
+         * numbers of that earlier module. The numbers of both modules then have the same bits. */
         int image = 0;
         while (stacks->stack_of[image] != stacks->image[stacks->stack_of[m]] ||
                stacks->place_of[image] != stacks->place_of[m])
@@ -343,8 +343,8 @@ struct gl_buffer *lr_columns_upload_pairs(const struct lr_columns *columns, cons
                                     .first = (uint32_t)(first_values ? first_values[k] : first),
                                     .mask = is_masked ? (uint32_t)pair : LR_NONE,
                                     .swapped = exact && stack_of[i] > stack_of[j]};
-        /* The plane between centres a and b: a point x is nearer to a if |a - x|² - |b - x|² = |a|² - |b|² - 2 (a - b)
-         * . x < 0. */
+        /* A point x is nearer to centre a than to centre b if |a|² - |b|² - 2 (a - b) . x < 0. This is |a - x|² < |b -
+         * x|². */
         double a[3], b[3];
         lr_scanner_detection_centre(columns->params.scanner, i, a);
         lr_scanner_detection_centre(columns->params.scanner, j, b);

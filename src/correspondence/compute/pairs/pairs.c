@@ -56,12 +56,12 @@ struct module_pair {
     uint32_t i, j, first, mask;
 };
 
-/* A crystal that looks larger than this from a point, in radian, is divided by
+/* The largest angle, in radian, at which a point may see a crystal. Larger crystals are divided by
  * shaders/correspondence/pairs/pairs.glsl. */
 static const double largest_part = 0.03;
 
-/* The least height, mm, of every part of a module over the point, measured from the plane of the other module. If a
- * part is lower, the program is built with HORIZON. */
+/* A program is built with HORIZON if some part of a module may be less than this above a point of the grid, mm. Heights
+ * are measured from the plane of the other module. */
 static const double least_rise_mm = 1e-3;
 
 /* Finds the smallest and the largest height of the grid's box over a module's plane, mm. */
@@ -85,8 +85,8 @@ static bool meets_horizon(const struct lr_pairs *pairs, int module, int other)
     double heights[2];
     grid_heights(pairs, module, heights);
 
-    /* The two heights are measured over the plane of `module`: the smallest height of the other module, and the grid's
-     * largest height. */
+    /* Compares the smallest height of the other module with the largest height of the grid, both over the plane of
+     * `module`. */
     const lr_scanner *scanner = pairs->params.scanner;
     const double *normal = scanner->modules[module].normal;
     const lr_module *box = &scanner->modules[other];
@@ -109,7 +109,8 @@ static lr_status upload_scene(struct lr_pairs *pairs)
     for (int64_t k = 0; k < lors->num_pairs; k++) {
         const int i = lors->pairs[k][0], j = lors->pairs[k][1];
         if (!pairs->may_be_near) {
-            /* The size of crystals matters at the farther module, which is at the larger of the two heights. */
+            /* Crystals of the farther module must look small. The distance to this module is at least the larger of the
+               grid's smallest heights over the planes of the two modules. */
             const double *face_i = scanner->modules[i].face_mm, *face_j = scanner->modules[j].face_mm;
             double on_i[2], on_j[2];
             grid_heights(pairs, i, on_i);
@@ -189,7 +190,7 @@ void lr_pairs_bind_scene(const struct lr_pairs *pairs, struct gl_pass *pass)
 /* A window: module pairs whose values are on the device at the same time. */
 struct window {
     struct lr_pairs *pairs;
-    struct lr_pair_window part; /* pairs of the list */
+    struct lr_pair_window part; /* the window's range in the list of pairs */
     struct gl_buffer *modules;  /* the module pairs on the device */
     const struct gl_buffer *values;
     float fixed_scale;
@@ -401,7 +402,7 @@ static lr_status project_lors(void *self, bool is_forward, const lr_selection *l
 /* A point in the form of the shader's dvec4. */
 typedef double point_place[4];
 
-/* The largest number of pairs of a dispatch. Every device allows so many workgroups along a dimension. */
+/* The largest number of pairs of a dispatch. Every device allows this many workgroups along a dimension. */
 enum { MOST_PAIRS = 1 << 15 };
 
 /* The state of a call of read_rows. */

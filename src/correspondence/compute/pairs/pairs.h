@@ -3,7 +3,7 @@
  *
  * Projections over module pairs in any orientation, pair by pair, in exact mode: docs/method/correspondence.md, "Tilted
  * pairs". In a back-projection, one thread adds up the sum of a voxel, with the same bits in every run. In a forward
- * projection, several threads add to a LOR: in any order or, in deterministic mode, in fixed point. */
+ * projection, several threads add to a LOR in any order. In deterministic mode, these sums are in fixed point. */
 #pragma once
 
 #include "correspondence/compute/method.h"
@@ -24,8 +24,9 @@ struct lr_pairs {
     struct lr_backend_params params;
     struct gl_context *ctx; /* context of the backend */
     bool may_be_near;       /* true if a crystal may look so large from a point that it must be divided */
-    /* True if one module of a pair may see only a part of the other from some point: the part that is higher over the
-     * plane of the first module than the point. */
+    /* True if, over the plane of one module of a pair, some point of the grid may be as high as a part of the other
+     * module. Through this point, the first module sees only the parts of the other module that are higher than the
+     * point. */
     bool meets_horizon;
     int64_t max_window; /* largest number of values of a window */
     struct gl_buffer *modules;
@@ -33,12 +34,12 @@ struct lr_pairs {
     struct gl_buffer *image; /* input or output, in the grid's order */
     struct gl_buffer *state;
     struct gl_program *programs[LR_NUM_PAIRS_PROGRAMS]; /* each is started at first use */
-    struct lr_merge_programs merge;                     /* each is started at first use */
+    struct lr_merge_programs merge;                     /* programs for rows; each is started at first use */
     struct gl_stopwatch *watch;                         /* not owned; times the projections */
 };
 
-/* Creates the method, for exact mode without attenuation and penetration along lines. No module may hide another. The
- * context must be current in this call and in those below. errors: NULL, logged. */
+/* Creates the method, for exact mode with neither attenuation along lines nor penetration. No module may hide another.
+ * The context must be current in this call and in those below. errors: NULL, logged. */
 void *lr_pairs_create(const struct lr_method_params *params);
 void lr_pairs_destroy(void *pairs); /* NULL is allowed */
 

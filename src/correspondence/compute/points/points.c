@@ -84,7 +84,8 @@ lr_status lr_points_run(struct lr_points *points, enum lr_points_pass which, con
                  {LR_BIND_BOXES, points->boxes}, {LR_BIND_SUMS, points->sums}, {LR_BIND_OUTPUT, output->buffer},
                  {LR_BIND_CUT_SHORT, points->cut_short});
     LR_TRY(gl_pass_run(points->ctx, &pass));
-    /* Software renderers end long loops too early, without an error. A shader that notices this sets this flag. */
+    /* Software renderers end long loops too early, without an error. A shader that notices an early end sets the flag
+       `cut_short`. */
     uint32_t cut_short = 0;
     if (points->cut_short == NULL) return LR_OK;
     LR_TRY(gl_buffer_read(points->cut_short, 0, sizeof(cut_short), &cut_short));
@@ -192,13 +193,13 @@ _Static_assert(sizeof(struct entry) == 16, "uvec4");
 enum { HEAD_BYTES = 16, ROOM = 12, MOST_ENTRIES = 1 << 24 };
 
 /* The room of the list with penetration, in elements per line. A line crosses a few crystals at each end, and has an
- * element for each pair of them that may stop the photons. */
+ * element for each pair of crystals that may stop the photons. */
 enum { ROOM_PER_LINE = 12 };
 
 /* State of a call of lr_points_read_rows. */
 struct listing {
     struct lr_points *points;
-    struct lr_plan *plan; /* its batches have so many images that their elements probably fit into the list */
+    struct lr_plan *plan; /* its batches are so small that their elements probably fit into the list */
     double factor;        /* 1 / points per row */
     int num_images;
     struct gl_buffer *list;
@@ -320,7 +321,7 @@ lr_status lr_points_read_rows(void *self, const struct lr_rows *rows, const lr_r
 
 /* --- creation --- */
 
-/* The number of images of a batch. So many workgroups keep a device busy. */
+/* The number of images of a batch. This many workgroups keep a device busy. */
 enum { BATCH_IMAGES = 16384, BATCH_IMAGES_SOFTWARE = 2048 };
 
 void *lr_points_create(const struct lr_method_params *given)

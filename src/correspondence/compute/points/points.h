@@ -2,7 +2,8 @@
  * Copyright The LORaster authors
  *
  * The points method: passes of the `compute` backend that compute lines or overlaps when they need them, and never
- * store them. A workgroup works on one image, as shaders/correspondence/visit.glsl describes it. */
+ * store them. A workgroup works on one image, which is the modules seen from one sample point (correspondence/plan.h).
+ * shaders/correspondence/visit.glsl describes this work. */
 #pragma once
 
 #include "correspondence/compute/method.h"

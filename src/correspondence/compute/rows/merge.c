@@ -22,8 +22,8 @@ enum { SHARE_SLOTS = LR_MERGE_LEAST_SLOTS, COLLECT_GROUPS = 1 << 13 };
 enum { PLACE_THREADS = 1 << 12, LEAST_NUMBERS = 16 };
 
 /* MOST_VALUES: largest number of values that one thread adds up, so that threads have similar run times, and loops have
- * far fewer rounds than software renderers allow. LEAST_GATHERED: a thread reads at least so many slots, even if they
- * have more values than MOST_VALUES. */
+ * far fewer rounds than software renderers allow. LEAST_GATHERED: smallest number of slots that a thread reads, even if
+ * they have more values than MOST_VALUES. */
 enum { MOST_VALUES = 1 << 13, LEAST_GATHERED = 4 };
 
 /* The alignment of ranges of buffers, bytes. All devices accept this value, and it is a multiple of the host's cache
@@ -37,8 +37,8 @@ struct block {
     uint32_t shift, unused[3];
 };
 
-/* `define`: a name that the shader is compiled with; NULL = none. `repeats`: true if the program is compiled with
- * REPEATS instead when a LOR may be listed several times. */
+/* `define`: a name that the shader is compiled with; NULL = none. `repeats`: true if REPEATS takes the place of
+ * `define` when a LOR may be listed several times. */
 static const struct {
     const char *shader, *label, *define;
     bool repeats;
@@ -340,8 +340,8 @@ lr_status lr_host_merge_run(struct lr_host_merge *merge, const struct lr_merge *
 /* ---- delivery ---- */
 
 /* Numbers of elements that fit into the host's caches. MOST_AT_ONCE: elements that are converted together, unless a
- * single row has more. SHARE: elements that one thread converts. MOST_OF_BLOCK: elements of a block of rows; its
- * receiver converts them on its own threads. */
+ * single row has more. SHARE: elements that one thread converts. MOST_OF_BLOCK: elements of a block of rows. The
+ * receiver of a block (lr_row_block_sink) converts the block's elements itself. */
 enum { MOST_AT_ONCE = 1 << 20, MOST_OF_BLOCK = 1 << 22, SHARE = 1 << 15 };
 
 struct conversion {

@@ -40,8 +40,8 @@ struct lr_merge {
     const lr_log *log;
     struct lr_merge_programs *programs; /* not owned; shared by merges with the same `repeats` */
     bool list_only;                     /* the host merges */
-    bool repeats;                       /* true if a LOR may be listed several times for one point; the weights of this
-                                           LOR and point then sum to less than 4 */
+    bool repeats;                       /* true if a LOR may be listed several times for one point; the caller ensures
+                                           that its weights for this point then sum to less than 4 */
     int64_t num_lors;
     int per_row;      /* points of a row */
     int max_points;   /* largest number of points of a part */
@@ -63,9 +63,8 @@ int64_t lr_merge_point_bytes(const struct lr_merge *merge, int64_t elements_of_p
 /* Makes the list larger. Its elements are lost. */
 lr_status lr_merge_grow_list(struct lr_merge *merge, int64_t capacity);
 
-/* Makes the tables of rows larger. *fits becomes false if the part must have fewer points. If the device's buffers have
- * room for the table of a single row, this row is never split, whatever the order of its elements: a row that is merged
- * in parts would have sums with other last bits. */
+/* Makes the tables of rows larger. *fits becomes false if the part must have fewer points. A row whose table fits into
+ * the device's buffers is never split, because merging it in parts would change the last bits of its sums. */
 lr_status lr_merge_grow_tables(struct lr_merge *merge, int num_points, bool *fits);
 
 /* The points of a list: the points of some whole rows, or some points of one row. */
@@ -192,8 +191,8 @@ struct lr_received {
     const struct lr_packed_element *elements;
 };
 
-/* Waits for the rows of the part that was started last. If elements are missing, which the tally shows, the rows are
- * invalid. */
+/* Waits for the rows of the part that was started last. The rows are invalid if the tally shows that elements are
+ * missing. */
 lr_status lr_receiver_finish(struct lr_receiver *receiver, const struct lr_merge *merge,
                              const struct lr_merge_part *part, struct lr_received *received);
 
@@ -217,8 +216,7 @@ struct lr_point_lister {
     int64_t max_window;              /* number of floats that a buffer can hold */
     int64_t point_bytes;
     void (*place)(void *user, const double point_mm[3], void *point);
-    bool repeats; /* true if a LOR may be listed several times for one point; the weights of this LOR and point then sum
-                     to less than 4 */
+    bool repeats; /* as in struct lr_merge */
     lr_status (*run)(void *user, const struct lr_point_list *list);
     void *user;
 };

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ROOM: the list has room for so many elements of a point, per crystal of the scanner. A crystal has two elements if
- * crystals of equal size face each other with an offset of half a pitch. SLOTS: slots of a row's table per crystal;
- * tables work best if half of their slots are empty. A batch that needs more room is split into halves. */
+/* ROOM: number of elements of a point for which the list has room, per crystal of the scanner. A crystal has two
+ * elements if crystals of equal size face each other with an offset of half a pitch. SLOTS: slots of a row's table per
+ * crystal; tables work best if half of their slots are empty. A batch that needs more room is split into halves. */
 enum { ROOM = 3, SLOTS = 4, MOST_POINTS = 4096, FEWEST_ENTRIES = 1024, FIRST_POINTS = 64 };
 
 /* The largest memory on the device for all points of a batch, bytes. */
@@ -28,9 +28,9 @@ struct listing {
     const struct lr_rows *rows;
     int per_row;      /* points of a row */
     int max_points;   /* largest number of points of a batch */
-    int least_points; /* smallest number of points of a batch; on the device, a batch has whole rows or a fixed part of
-                         one row */
-    int points_now;   /* number of points of the next batch; less than max_points where a batch of max_points takes too
+    int least_points; /* smallest number of points of a batch: a row or, if a row has more, max_points; 1 if the host
+                         merges */
+    int points_now;   /* number of points of the next batch; less than max_points if a batch of max_points takes too
                          long */
     double begun_s;   /* start of the last batch; 0 = none */
     double started_s, waited_s, delivered_s; /* times of all batches for starting them, for waiting for the device, and
@@ -96,8 +96,9 @@ static lr_status run_points(struct listing *listing, const int range[2])
 
 /* --- the rows of a list --- */
 
-/* Takes the rows for a range of points. rows: merged by the device; NULL = merged by the host, and the sink receives
- * them now. If the device's rows are a whole batch, they stay in the receiver until they are delivered. */
+/* Takes the rows for a range of points. rows: the rows, merged by the device; NULL = the host has merged the rows, and
+ * the sink receives them now. If the device's rows are a whole batch, they stay in the receiver until they are
+ * delivered. */
 static lr_status take_rows(struct listing *listing, const int range[2], const struct lr_received *rows)
 {
     struct lr_deliverer *deliverer = &listing->deliverer;
