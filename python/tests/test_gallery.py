@@ -2,10 +2,7 @@
 # Copyright The LORaster authors
 """Each script of examples/python runs, and draws the picture that docs/guide/gallery.md shows."""
 
-import ast
-import os
-import subprocess
-import sys
+import ast, os, subprocess, sys
 from pathlib import Path
 
 import numpy as np

@@ -2,11 +2,7 @@
 # Copyright The LORaster authors
 """What the process has to do with it: signals, fork, exit, and what an import costs."""
 
-import os
-import signal
-import subprocess
-import sys
-import time
+import os, signal, subprocess, sys, time
 from pathlib import Path
 
 import numpy as np

@@ -2,10 +2,7 @@
 # Copyright The LORaster authors
 """PyTorch: gradients by the adjoint, batches, subsets, compiled and forked."""
 
-import copy
-import subprocess
-import sys
-import warnings
+import copy, subprocess, sys, warnings
 
 import numpy as np
 import pytest
@@ -151,8 +148,7 @@ class Simulated(torch.utils.data.Dataset):
         return 4
 
     def __getitem__(self, index):
-        generator = torch.Generator().manual_seed(index)
-        image = torch.rand(self.projector.image_shape, generator=generator)
+        image = torch.rand(self.projector.image_shape, generator=torch.Generator().manual_seed(index))
         return image, self.projector(image)
 
 

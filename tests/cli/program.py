@@ -166,8 +166,7 @@ class ProgramTest(unittest.TestCase):
         return done
 
     def judge_characters(self, text):
-        broken = [line for line in text.splitlines() if "\ufffd" in line]
-        self.assertEqual(broken, [], "not UTF-8")
+        self.assertEqual([line for line in text.splitlines() if "\ufffd" in line], [], "not UTF-8")
 
     def on_terminal(self, *arguments):
         """The running program, which tells a terminal how far it is."""

@@ -129,8 +129,7 @@ class Usage(ProgramTest):
     def test_examples_parse(self):
         for verb in VERBS:
             text = self.good(*verb.split(), "--help").stdout
-            example = text[text.index("example\n"):].split()[1:]
-            for word in example:
+            for word in text[text.index("example\n"):].split()[1:]:
                 if word.startswith("-") and not re.match(r"-\d", word):
                     self.assertRegex(text, rf"(?m)^  {word} ")
 

@@ -52,8 +52,7 @@ def blocks_of(text, language):
 
 def commands_of(block):
     """The program's share of a block, as lines of a shell."""
-    lines = block.replace("\\\n", " ").splitlines()
-    return "\n".join(line for line in lines if not OTHERS.match(line))
+    return "\n".join(line for line in block.replace("\\\n", " ").splitlines() if not OTHERS.match(line))
 
 
 class Pages(ProgramTest):
@@ -205,8 +204,7 @@ class Documents(Pages):
         mean = sum(true) / len(true), sum(found) / len(found)
         both = [sum((a - mean[0]) * (b - mean[1]) for a, b in zip(one, other)) for one,
                 other in ((true, true), (true, found))]
-        square = sum((b - mean[1]) ** 2 for b in found)
-        self.assertGreater(both[1] / (both[0] * square) ** 0.5, 0.9)
+        self.assertGreater(both[1] / (both[0] * sum((b - mean[1]) ** 2 for b in found)) ** 0.5, 0.9)
 
     def test_commands_in_sentences(self):
         known = {}

@@ -100,8 +100,7 @@ class Lists(ProgramTest):
             times.append([float(row[0]) for row in rows])
         both, first, second = times
         self.assertEqual((len(both), both[:prompts[0]]), (sum(prompts), first))
-        shift = {round(late - early, 3) for late, early in zip(both[prompts[0]:], second)}
-        self.assertEqual(len(shift), 1)
+        self.assertEqual(len({round(late - early, 3) for late, early in zip(both[prompts[0]:], second)}), 1)
         self.assertGreaterEqual(both[prompts[0]], both[prompts[0] - 1])
         once = self.image_of("--events 1.petsird")
         self.good("events merge 1.petsird 1.petsird -o twice.petsird")
@@ -161,8 +160,7 @@ class Seen(ProgramTest):
             return 0.5 * (math.erf((k + 0.5) / sigma) - math.erf((k - 0.5) / sigma))
         for row, value in enumerate(found):
             k = (row % 15 - 7, row // 15 % 13 - 6, row // 15 // 13 - 5)
-            wanted = 8 * share(k[0], 0) * share(k[1], 1) * share(k[2], 2)
-            self.assertAlmostEqual(value, wanted, delta=2e-4)
+            self.assertAlmostEqual(value, 8 * share(k[0], 0) * share(k[1], 1) * share(k[2], 2), delta=2e-4)
         self.refuse(2, "--fwhm-mm", "smooth point.nii wide.nii")
         self.refuse(2, "wider than the image", "smooth point.nii other.nii --fwhm-mm 50")
 

@@ -28,8 +28,7 @@ def correlation(a, b):
 
 class Listmode(ProgramTest):
     def image(self, *arguments):
-        report = self.json("recon", *arguments, "-o x.nii")
-        return report, read_nifti("x.nii")[3]
+        return self.json("recon", *arguments, "-o x.nii"), read_nifti("x.nii")[3]
 
     def test_the_image_is_what_was_simulated(self):
         self.good(f"simulate {SIMULATED} --counts 3e5 --truth truth.nii -o ev.petsird")

@@ -366,8 +366,7 @@ class Mistakes(ProgramTest):
         events = self.json("events show panels.petsird")["prompts"]
         listmode = f"recon {cube} --algorithm osem -o panels.nii --operator listmode --events panels.petsird"
         for command, most in [(f"{osem} --data panels.h5", 4), (listmode, min(events, 7)), (direct, 2)]:
-            found = self.json(command)
-            self.assertEqual(found["subsets"], most)
+            self.assertEqual(self.json(command)["subsets"], most)
             self.refuse(2, "subsets", f"{command} --subsets 50")
         for name in ("panels.yaml", "panels.h5", "panels.petsird", "panels.nii"):
             os.remove(name)
@@ -396,8 +395,7 @@ class Mistakes(ProgramTest):
         ring = f"--scanner ring.yaml {AT} --backend native --dry-run -o o.nii"
         osem = f"recon {ring} --data y.h5 --algorithm osem --iterations"
         for command, keeps in ((f"{osem} 3", True), (f"{osem} 4", True), (f"sensitivity {ring}", False)):
-            forecast = self.json(command)["forecast"]
-            self.assertEqual(forecast["matrix_bytes"] > 0, keeps, command)
+            self.assertEqual(self.json(command)["forecast"]["matrix_bytes"] > 0, keeps, command)
 
     def test_right_radius_passes(self):
         self.write("right.yaml", README_RING)

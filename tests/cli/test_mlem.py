@@ -12,8 +12,7 @@ class Simulate(ProgramTest):
                           "--truth t.nii")
         self.assertLess(abs(found["counts"] / 1e5 - 1), 1e-5)
         # The truth projects onto the expectation.
-        forward = self.json(f"project {self.on_ring} --image t.nii -o p.h5")
-        self.assertLess(abs(forward["sum"] / 1e5 - 1), 1e-5)
+        self.assertLess(abs(self.json(f"project {self.on_ring} --image t.nii -o p.h5")["sum"] / 1e5 - 1), 1e-5)
 
     def test_poisson(self):
         simulate = f"simulate {self.on_ring} --phantom spheres {GRID} --counts 100000"
@@ -86,8 +85,7 @@ class Stop(ProgramTest):
                 _, rest = process.communicate(timeout=HANG_S)
                 self.assertEqual(process.returncode, 1, rest)
                 self.assertTrue(rest.endswith("loraster: stopped\n"), rest)
-                finished = int(re.search(r"stopped after iteration (\d+)", rest).group(1))
-                self.assertGreaterEqual(finished, 2)
+                self.assertGreaterEqual(int(re.search(r"stopped after iteration (\d+)", rest).group(1)), 2)
                 self.assertGreater(sum(read_nifti("x.nii")[3]), 0)
                 os.remove("x.nii")
 

@@ -14,8 +14,7 @@ NAMES = {"letters": "Łódź, κατασκευή, 東京, µPET ±0.5°", "long"
 
 class Pictures(ProgramTest):
     def named(self, name):
-        text = SMALL_RING.replace("name: small ring", f'name: "{name}"')
-        return self.write("named.yaml", text)
+        return self.write("named.yaml", SMALL_RING.replace("name: small ring", f'name: "{name}"'))
 
     def check(self, scanner, **options):
         self.good(f"scanner check {scanner} --png c.png", **options)
@@ -29,8 +28,7 @@ class Pictures(ProgramTest):
             self.assertEqual(found[:2], (width, height), kind)
             self.assertGreater(count_ink(found[2], 0, 34), 300, kind)
             self.assertEqual(found[2][36:], plain[36:], kind)
-            border = sum(row[3 * (width - 20):] != b"\xff" * 60 for row in found[2][:34])
-            self.assertEqual(border, 0, kind)
+            self.assertEqual(sum(row[3 * (width - 20):] != b"\xff" * 60 for row in found[2][:34]), 0, kind)
 
     def test_panels(self):
         """Names of scanners head the slices of a reconstruction, and make the panel no wider than the slices do."""

@@ -136,8 +136,7 @@ class Osem(ReconTest):
         self.assertRegex(done.stderr, r"done in .*, peak memory [0-9.]+ MiB")
 
     def test_picture(self):
-        found = self.recon(f"--data {self.expected_counts()} --png x.png")
-        self.assertEqual(found["picture"], "x.png")
+        self.assertEqual(self.recon(f"--data {self.expected_counts()} --png x.png")["picture"], "x.png")
         raw = Path("x.png").read_bytes()
         self.assertEqual(raw[:8], b"\x89PNG\r\n\x1a\n")
         width, height = struct.unpack_from(">2I", raw, 16)
@@ -216,8 +215,7 @@ class Ramla(ReconTest):
 
 class Psf(ReconTest):
     def image(self, *more):
-        found = self.recon("--data y.h5 --iterations 8", *more)
-        return found, self.values()
+        return self.recon("--data y.h5 --iterations 8", *more), self.values()
 
     def test_with_and_without(self):
         """EM keeps the counts where forward, back and sensitivity belong together."""
@@ -338,8 +336,7 @@ class Siemens(ReconTest):
         self.assertNotIn("randoms", found)
 
     def test_headers(self):
-        words = self.random_events(100, 0)
-        events = self.events(words, header=None)
+        events = self.events(self.random_events(100, 0), header=None)
         self.refuse_recon(3, ["events.l", "header"], f"--events {events}")
         elsewhere = self.write("about", HEADER)
         found = self.recon(f"--events {events} --header {elsewhere} --iterations 1")
@@ -349,8 +346,7 @@ class Siemens(ReconTest):
         self.refuse_recon(3, ["gone.hdr", "header"], f"--events {events} --header gone.hdr")
 
     def test_formats_are_told_apart(self):
-        words = self.random_events(100, 0)
-        self.events(words, "events.dat")
+        self.events(self.random_events(100, 0), "events.dat")
         self.refuse_recon(3, ["events.dat", "neither SAFIR", "--header"], f"--events events.dat")
         found = self.recon("--events events.dat --header events.l.hdr --iterations 1")
         self.assertEqual(found["events"]["prompts"], 100)
@@ -400,8 +396,7 @@ class Siemens(ReconTest):
             a = [63.019 * math.cos(n * 2 * math.pi / around), 63.019 * math.sin(n * 2 * math.pi / around)]
             way = [source_mm[0] - a[0], source_mm[1] - a[1]]
             t = -2 * (a[0] * way[0] + a[1] * way[1]) / (way[0] ** 2 + way[1] ** 2)
-            b = math.atan2(a[1] + t * way[1], a[0] + t * way[0])
-            other = round(b / (2 * math.pi) * around) % around
+            other = round(math.atan2(a[1] + t * way[1], a[0] + t * way[0]) / (2 * math.pi) * around) % around
             records.append(2 | 2 << 8 | n << 16 | other << 32)
         signature = b"MUPET CListModeData\0" + bytes(4) + b"\xa5" * 8
         Path("a.clm.safir").write_bytes(signature + struct.pack(f"<{around}Q", *records))

@@ -90,8 +90,7 @@ class Render(ProgramTest):
                                                                                     "4], face_mm: [3.8, 3.8]",
                                                                                     "crystals: [1, 16], pitch_mm: [2, "
                                                                                     "1], face_mm: [1.9, 0.9]"))
-        found = self.json(f"render --scanner {narrow} {CPU} --at 0,0,0 -o p")
-        self.assertEqual(len(found["modules"]), 16)
+        self.assertEqual(len(self.json(f"render --scanner {narrow} {CPU} --at 0,0,0 -o p")["modules"]), 16)
         header = (self.folder / "p" / "contact_sheet.png").read_bytes()[:24]
         captions = 6 * len("module 1: crystals met" + "module 1: weight") - 2
         self.assertGreater(int.from_bytes(header[16:20], "big"), 3 * captions)
@@ -99,8 +98,7 @@ class Render(ProgramTest):
     def test_every_machine_draws(self):
         """auto takes the projector's shaders, whatever else is faster here; cpu without OpenGL."""
         found = self.json(f"render --scanner {self.scanner} --at 0,0,0 -o p")
-        wanted = "raster" if self.has_opengl() else "cpu"
-        self.assertEqual(found["operator"]["backend"], wanted)
+        self.assertEqual(found["operator"]["backend"], "raster" if self.has_opengl() else "cpu")
         self.assertTrue(found["modules"])
         record = json.loads(Path("p/render.json").read_text())
         for key in ("scanner", "point_mm", "modules", "weights"):
@@ -144,8 +142,7 @@ class Render(ProgramTest):
         letters on the sheet."""
         found, said, _ = self.draw("stand_in", env=env)
         self.assertEqual(found["operator"]["backend"], "cpu")
-        lines = [line for line in said.splitlines() if line]
-        self.assertEqual(len(lines), 1, said)
+        self.assertEqual(len([line for line in said.splitlines() if line]), 1, said)
         for word in ["warning", "drawn by backend cpu", "raster cannot run here", *words]:
             self.assertIn(word, said)
         self.assertTrue(said.rstrip().endswith(found["operator"]["passed_over"]))
@@ -189,8 +186,7 @@ class Render(ProgramTest):
         self.assertIn("raster", self.good(recon, env=env).stderr)
 
     def test_one_module(self):
-        found = self.json(f"render {self.on_ring} --at 3,0,0 --module 4 -o p")
-        self.assertEqual(found["modules"], [4])
+        self.assertEqual(self.json(f"render {self.on_ring} --at 3,0,0 --module 4 -o p")["modules"], [4])
 
     def test_refusals(self):
         self.refuse(2, "--at", f"render {self.on_ring} -o p")
@@ -293,8 +289,7 @@ class Compare(ProgramTest):
 
     def test_table(self):
         for words, rays in ((["--compare 1,2,8"], [1, 2, 8]), (["--compare"], [4]), (["--compare --rays 3"], [3])):
-            done = self.good(f"render {self.on_ring} --at 0.5,0,0", *words, "-o t")
-            lines = done.stdout.splitlines()[2:]
+            lines = self.good(f"render {self.on_ring} --at 0.5,0,0", *words, "-o t").stdout.splitlines()[2:]
             self.assertEqual([int(line.split()[0]) for line in lines], rays)
 
     def test_backends_agree(self):
@@ -313,8 +308,7 @@ class Compare(ProgramTest):
 
     def test_nothing_to_see(self):
         """A module that is never the farther one of a pair with a LOR there."""
-        done = self.good(f"render {self.on_ring} --at 12,0,0 --module 0 --compare 2 -o c")
-        self.assertIn("no LOR with primary module 0", done.stderr)
+        self.ends(0, "no LOR with primary module 0", f"render {self.on_ring} --at 12,0,0 --module 0 --compare 2 -o c")
         self.assertFalse(os.path.exists("c"))
 
     def test_refusals(self):

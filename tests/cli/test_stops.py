@@ -69,8 +69,7 @@ class Signals(ProgramTest):
             self.assertTrue(said.endswith("loraster: stopped\n"), said)
             self.assertNotIn("loraster: error:", said)
             self.assertLess(seconds, MOST_S, said)
-            left = set(os.listdir(self.folder)) - there
-            self.assertLessEqual(left, set(leaves), said)
+            self.assertLessEqual(set(os.listdir(self.folder)) - there, set(leaves), said)
         for name in set(leaves) & set(os.listdir(self.folder)) - there:
             if os.path.isdir(name):
                 shutil.rmtree(name)
@@ -100,8 +99,7 @@ class RowSignals(Signals):
         self.check(f"matrix verify m.h5 {rows} --compare 1000")
 
     def test_scanners_and_factors(self):
-        values = [0.01] * NUM_VOXELS
-        self.image("mu.nii", values=values, voxel_mm=(60, 60, 60))
+        self.image("mu.nii", values=[0.01] * NUM_VOXELS, voxel_mm=(60, 60, 60))
         ring = self.write("rings.yaml", MANY_MODULES)
         self.check(f"scanner check {ring}")
         self.check(f"factors {MMR} --mu mu.nii --mu-unit 1/mm --threads 1 -o f.h5")

@@ -34,8 +34,7 @@ def ranks(count, *words, code=0, before=()):
 
 
 def image(name):
-    raw = path(name).read_bytes()
-    return array.array("f", raw[352:])
+    return array.array("f", path(name).read_bytes()[352:])
 
 
 def apart(a, b):
@@ -183,8 +182,7 @@ def own():
         together = ranks(3, *words, "--json", "-o", path("x.nii"))
         assert sentences(alone) == sentences(together), (alone.stderr, together.stderr)
         one, many = json.loads(alone.stdout), json.loads(together.stdout)
-        names = ("-1.nii", "-2.nii") if "--frames" in words else (".nii",)
-        for name in names:
+        for name in ("-1.nii", "-2.nii") if "--frames" in words else (".nii",):
             assert apart(f"one{name}", f"x{name}") < CLOSE, (words, apart(f"one{name}", f"x{name}"))
         assert one.get("events") == many.get("events"), (one["events"], many["events"])
         assert one.get("randoms") == many.get("randoms"), (one["randoms"], many["randoms"])
@@ -236,8 +234,7 @@ def paper():
     errors = []
     for size, more in ((3, ["--iterations", 10]), (2, ["--algorithm", "osem", "--subsets", 2, "--iterations", 6,
                             "--local-iterations", 2])):
-        done = ranks(size, *words, *more, "--combine", "paper", "--json", "-o", path("p.nii"))
-        steps = iterations(done)
+        steps = iterations(ranks(size, *words, *more, "--combine", "paper", "--json", "-o", path("p.nii")))
         assert len(steps) == (1 if size == 3 else 3), steps
         for step in steps:
             found = step["composition"]
@@ -498,8 +495,7 @@ def mistakes():
              (3, "rank 0 of 3", ["--initial", path("missing.nii")]),
              (2, "subsets", ["--algorithm", "osem", "--subsets", 999]), (3, "rank 0 of 3", ["-o", "/nowhere/x.nii"]))
     for code, word, more in cases if FULL else cases[:2]:
-        output = [] if "-o" in more else ["-o", path("x.nii")]
-        done = ranks(3, *words, *more, *output, code=None)
+        done = ranks(3, *words, *more, *([] if "-o" in more else ["-o", path("x.nii")]), code=None)
         says_once(done, word)
         assert done.returncode == (code if "/nowhere/x.nii" not in more else done.returncode)
     two = path("two.yaml")
@@ -628,8 +624,7 @@ def pieces():
               50, "--radial-mm", 4, "--axial-mm", 4]
     for words, word in ((direct, "3 ranks for 2 views"),
                         ([*listmode, "--algorithm", "osem", "--subsets", 1500], "some would have none")):
-        done = ranks(3, *words, "-o", path("x.nii"), code=2)
-        says_once(done, word, "rank 0 of 3")
+        says_once(ranks(3, *words, "-o", path("x.nii"), code=2), word, "rank 0 of 3")
 
 
 def bench():

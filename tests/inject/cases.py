@@ -113,8 +113,7 @@ def direct_cases(inputs, backend):
     if backend != "cuda":
         yield Case("direct_deposit", backend, ["direct", "deposit", "--activity", image, "--scanner", inputs.scanner,
                                                "--tof-ps", "60", "--count", "500", *VIEWS, *on, "-o", "h.h5"])
-    storages = ["buffers"] if backend == "cpu" else ["buffers", "textures"]
-    for storage in storages:
+    for storage in ["buffers"] if backend == "cpu" else ["buffers", "textures"]:
         kind = [*on] if backend == "cpu" else [*on, "--storage", storage]
         yield Case(f"direct_project_{storage}", backend, ["direct", "project", "--image", image, *KERNEL, *VIEWS, *kind,
                                                           "-o", "h.h5"], loose)

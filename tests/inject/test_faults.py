@@ -212,15 +212,13 @@ def choose(trial, met):
         firsts = {way: n for n, way in reversed(list(zip(numbers, trial.ways)))}
         return [(n, False) for way, n in firsts.items() if not met[way]]
     if FULL and trial.case.is_short:
-        ever = numbers if KIND != "gl" else numbers[::20]
-        return [(n, False) for n in numbers] + [(n, True) for n in ever]
+        return [(n, False) for n in numbers] + [(n, True) for n in (numbers if KIND != "gl" else numbers[::20])]
     generator = random.Random(trial.name + os.environ.get("INJECT_SEED", ""))
     shuffled = generator.sample(numbers, len(numbers))
     always = [(n, False) for n in numbers if n in trial.case.always or trial.calls[n - 1] in trial.case.always]
     first, last = trial.case.ends
     chosen = always[:first] + always[max(first, len(always) - last):]
-    spread = max(SPREAD, 40) if FULL else SPREAD
-    for _ in range(min(spread, len(shuffled))):
+    for _ in range(min(max(SPREAD, 40) if FULL else SPREAD, len(shuffled))):
         best = min(shuffled, key=lambda n: met[trial.calls[n - 1]])
         shuffled.remove(best)
         met[trial.calls[best - 1]] += 1
@@ -298,8 +296,7 @@ def main():
             wanted = [case for k, case in enumerate(wanted)
                       if k % 2 == (KIND == "threads") or (KIND != "threads" and case.always)]
         for k, case in enumerate(wanted):
-            left_s = START + SECONDS - time.monotonic()
-            share_s = left_s / (len(wanted) - k)
+            share_s = (START + SECONDS - time.monotonic()) / (len(wanted) - k)
             bad, tried = try_case(Trial(case, Path(root)), met, report, time.monotonic() + share_s)
             num_bad, num_tried = num_bad + bad, num_tried + tried
     rest = "" if FULL else "; LORASTER_FULL has every call"

@@ -92,8 +92,7 @@ class FailingFiles(ProgramTest):
                             FAIL_FILES_PROGRAM=self.watched, FAIL_FILES_AT=str(at), ASAN_OPTIONS=sanitizer,
                             **({"FAIL_FILES_SYSTEM": "1"} if case.system else {}))
         done = self.run_program(*case.arguments, cwd=folder, env=surroundings)
-        lines = calls.read_text(errors="replace").splitlines() if calls.exists() else []
-        return done, lines, folder
+        return done, calls.read_text(errors="replace").splitlines() if calls.exists() else [], folder
 
     @staticmethod
     def contents(folder):
@@ -150,8 +149,7 @@ class FailingFiles(ProgramTest):
             return range(1, most + 1)
         kinds = {}
         process = calls[0].split(" ")[0]
-        own = [line.split(" ")[1] for line in calls if line.startswith(process + " ")]
-        for at, kind in enumerate(own, 1):
+        for at, kind in enumerate([line.split(" ")[1] for line in calls if line.startswith(process + " ")], 1):
             kinds.setdefault(kind, []).append(at)
         first = [kind for kind in ("write", "read") if kind in kinds]
         others = sorted(set(kinds) - set(first))

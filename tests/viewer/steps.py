@@ -16,8 +16,7 @@ SHEET = (888, 220, 1188, 520)
 
 class ViewTest(ProgramTest):
     def arguments(self, steps, *more):
-        script = self.write("steps.txt", "\n".join(steps) + "\n")
-        return ["view", "--no-window", "--script", script, *more]
+        return ["view", "--no-window", "--script", self.write("steps.txt", "\n".join(steps) + "\n"), *more]
 
     def view(self, steps, *more, code=0, **options):
         """Runs the steps. Returns the printed values as pairs of name and text, and the text on stderr."""

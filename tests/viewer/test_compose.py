@@ -5,10 +5,7 @@ total-body scanners, of which it computes what the window shows.
 
 usage: test_compose.py LORASTER SOURCE TOPIC
 """
-import json
-import math
-import resource
-import sys
+import json, math, resource, sys
 from pathlib import Path
 
 from steps import SHEET, ViewTest, main, read_png
@@ -51,8 +48,7 @@ class Compose(ViewTest):
         steps = self.ranks(8, "--iterations", "20", "--local-iterations", "10")
         found = self.values([*self.steps(8, 10, 1, 20), *(f"print {each}" for each in self.ROUNDS)])
         last = steps[-1]["composition"]
-        self.assertEqual(found["live.backend"], "native")
-        self.assertEqual(int(found["compose.rounds"]), len(steps))
+        self.assertEqual((found["live.backend"], int(found["compose.rounds"])), ("native", len(steps)))
         for a, b in zip(numbers(found["compose.weights"]), last["weights"]):
             self.assertAlmostEqual(a, b, delta=1e-6)
         self.assertEqual(len(numbers(found["compose.weights"])), 8)

@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """List mode in the viewer, by scripts, without a window: the elements of an event with its time of flight, live
 reconstruction of events, frames."""
-import math
-import struct
-import sys
+import math, struct, sys
 from array import array
 from pathlib import Path
 

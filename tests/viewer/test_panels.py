@@ -2,11 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the panels and the scene tell of what is under the mouse, by scripts, without a window: values
 on slices, colour bars, curves, empty windows, the dialog that opens files, the start screen."""
-import math
-import os
-import random
-import re
-import sys
+import math, os, random, re, sys
 from pathlib import Path
 
 from eye import Eye, value_at
@@ -76,10 +72,7 @@ class Slices(ViewTest):
                               "show x off", "show y off", "show z off", "frames 1", "print hover.module",
                               "print hover.slice"])
         texts = [text for _, text in pairs]
-        self.assertEqual(texts[0], "-1")
-        self.assertEqual(texts[1], "x")
-        self.assertEqual(texts[2], "4")
-        self.assertEqual(texts[3], "none")
+        self.assertEqual((texts[0], texts[1], texts[2], texts[3]), ("-1", "x", "4", "none"))
 
     def test_edge_on(self):
         """Slices seen along their own plane, or nearly so, give what the line of sight meets."""
@@ -198,8 +191,7 @@ class Curves(ViewTest):
         done = self.json("recon", "--scanner", self.scanner, "--data", counts, "--like", image,
                          "--iterations", "4", "-o", self.path("r.nii"))
         for one in done["iterations"]:
-            wanted = one["log_likelihood"]
-            self.assertLess(abs(told[one["number"]] / wanted - 1.0), 1e-5)
+            self.assertLess(abs(told[one["number"]] / one["log_likelihood"] - 1.0), 1e-5)
 
 
 class Recon(ViewTest):

@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The viewer withstands whatever a person does to it: random steps of a script, without a window, in a folder of
 good and bad files. LORASTER_TEST_SEED is the seed, 1 if it is not there; LORASTER_TEST_STEPS the count."""
-import os
-import random
-import struct
+import os, random, struct
 from pathlib import Path
 
 from steps import SMALL_RING, ViewTest, main

@@ -2,16 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the viewer by scripts, without a window: what is shown equals what the library says, what
 is saved comes back, and whatever is wrong is said."""
-import contextlib
-import json
-import math
-import os
-import re
-import resource
-import shutil
-import struct
-import subprocess
-import sys
+import contextlib, json, math, os, re, resource, shutil, struct, subprocess, sys
 from pathlib import Path
 
 import h5py
@@ -68,8 +59,7 @@ class Values(ViewTest):
             ("point_sampled", at, sampled))}
         hits = {name: set() for name in rows}
         pairs, _ = self.view([*before[:-1], "wait", before[-1], "print voxel.sum"])
-        self.assertEqual(pairs[0], ("voxel.row", str(row)))
-        self.assertEqual(pairs[1][0], "voxel.sum")
+        self.assertEqual((pairs[0], pairs[1][0]), (("voxel.row", str(row)), "voxel.sum"))
         whole = sum(rows["touched.exact"].values())
         self.assertAlmostEqual(float(pairs[1][1]) / whole, 1, delta=1e-5)
         for one in self.touch(before[:-1], 160):
@@ -103,8 +93,7 @@ class Values(ViewTest):
             steps += [f"set backend {name}", "wait", *asked, f"save {name}.yaml"]
         pairs, said = self.view([*steps, "set exact 0", "wait", *asked])
         found = [tuple(text for _, text in pairs[k:k + 3]) for k in range(0, len(pairs), 3)]
-        self.assertEqual(found[1], ("cpu", "cpu", "cpu"))
-        self.assertEqual(found[2], ("raster", "compute", "compute"))
+        self.assertEqual((found[1], found[2]), (("cpu", "cpu", "cpu"), ("raster", "compute", "compute")))
         for k in (0, 3):
             self.assertEqual(found[k][:2], ("raster", "raster"))
             self.assertIn(found[k][2], ("native", "compute"))
@@ -181,8 +170,7 @@ class Places(ViewTest):
         self.image("x.nii")
         pairs, _ = self.view([*READY, "open image x.nii", "wait", "slice z 0", "print slices.at_mm", "key pageup",
                               "print slices.at_mm", *["key pagedown"] * 5, "print slices.at_mm"])
-        z = [float(text.split(",")[2]) for _, text in pairs]
-        self.assertEqual(z, [0.0, 4.0, -4.0])
+        self.assertEqual([float(text.split(",")[2]) for _, text in pairs], [0.0, 4.0, -4.0])
 
     def test_camera(self):
         pairs, _ = self.view([*READY, "camera 30 10", "drag 500 300 600 300", "print camera.turn_deg",
@@ -300,10 +288,8 @@ class Files(ViewTest):
         image = self.image("x.nii")
         found = self.values([f"open file {self.scanner}", "wait", f"open file {image}", "wait",
                              "save s.yaml", "print scanner.name", "print image.path"])
-        self.assertEqual(found["scanner.name"], "small ring")
-        self.assertEqual(found["image.path"], image)
-        again = self.values(["open file s.yaml", "wait", "print image.path"])
-        self.assertEqual(again["image.path"], image)
+        self.assertEqual((found["scanner.name"], found["image.path"]), ("small ring", image))
+        self.assertEqual(self.values(["open file s.yaml", "wait", "print image.path"])["image.path"], image)
 
 
 class Errors(ViewTest):
@@ -535,8 +521,7 @@ class Sessions(ViewTest):
         heights = []
         for name in ("a.png", "b.png"):
             _, _, rows = read_png(self.path(name))
-            bright = [y for y in range(400, 500) if max(rows[y][0:3 * 250]) > 150]
-            heights.append(500 - min(bright))
+            heights.append(500 - min(y for y in range(400, 500) if max(rows[y][0:3 * 250]) > 150))
         self.assertLessEqual(heights[0], 30)
         self.assertGreater(heights[1], heights[0] + 10)
 
@@ -624,8 +609,7 @@ class Direct(ViewTest):
                                   *(f"print live.{name}" for name in names), "panes scene", "image live", "show scanner off",
                                   "show x on", "show y on", "camera -60 35 150", *moves])
             found = {name.split(".")[1]: text for name, text in pairs[:len(names)]}
-            self.assertEqual(found["iterations"], "3")
-            self.assertEqual(found["on_device"], str(int(place == "device")))
+            self.assertEqual((found["iterations"], found["on_device"]), ("3", str(int(place == "device"))))
             wanted = done["iterations"][-1]["log_likelihood"]
             self.assertLess(abs(float(found["log_likelihood"]) / wanted - 1.0), 1e-6, found)
             if place == "device":
@@ -708,15 +692,13 @@ class Large(ViewTest):
             resource.setrlimit(resource.RLIMIT_AS, (1024 * kibibytes, 1024 * kibibytes))
         pairs, said = self.view([*READY, f"open image {name}", "wait 1200 anyway", "frames 2", "screenshot a.png",
                                  "print scanner.modules", "point 1 1 1", "wait"], preexec_fn=limit)
-        self.assertEqual(pairs, [("scanner.modules", "8")])
-        self.assertEqual(read_png(self.path("a.png"))[:2], (1280, 800))
+        self.assertEqual((pairs, read_png(self.path("a.png"))[:2]), ([("scanner.modules", "8")], (1280, 800)))
         for word in words:
             self.assertIn(word, said)
 
     def test_more_than_memory(self):
         self.skip_under_sanitizers()
-        name = self.sparse("big.nii", (1024, 1024, 1024))
-        self.go_on(["4", "memory"], 3 << 20, name)
+        self.go_on(["4", "memory"], 3 << 20, self.sparse("big.nii", (1024, 1024, 1024)))
 
     def test_more_than_a_texture(self):
         self.go_on(["20000", "larger than"], 1 << 40, self.sparse("wide.nii", (20000, 10, 3)))

@@ -1,14 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The viewer in a real window, with a mouse and a keyboard: Xvfb is the screen, xdotool the hands."""
-import ctypes
-import os
-import random
-import shutil
-import struct
-import subprocess
-import threading
-import time
+import ctypes, os, random, shutil, struct, subprocess, threading, time
 from pathlib import Path
 
 import numpy as np
@@ -448,8 +441,7 @@ class Window(ViewTest):
         viewer = self.start("--script", script)
         viewer.until("start", lambda text: text == "1")
         listed = self.json("scanner", "list")["scanners"]
-        number = [one["preset"] for one in listed].index("two-opposed-modules")
-        self.press(viewer, 360, 153 + number * 18)
+        self.press(viewer, 360, 153 + [one["preset"] for one in listed].index("two-opposed-modules") * 18)
         viewer.until("scanner.name", lambda text: "two opposed" in text.lower())
         viewer.until("start", lambda text: text == "0")
         viewer.key("o")
