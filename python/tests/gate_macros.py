@@ -11,11 +11,9 @@ def gate(*commands):
 
 def volume(mother, name, edges=(), at="", shape="box"):
     """A volume in another one: its place, with a unit, and its lengths along x, y and z, each with its own."""
-    return gate(
-        f"{mother}/daughters/name {name}", f"{mother}/daughters/insert {shape}",
-        *([f"{name}/placement/setTranslation {at}"] if at else []),
-        *(f"{name}/geometry/set{axis}Length {edge}" for axis, edge in zip("XYZ", edges)),
-    )
+    return gate(f"{mother}/daughters/name {name}", f"{mother}/daughters/insert {shape}",
+                *([f"{name}/placement/setTranslation {at}"] if at else []),
+                *(f"{name}/geometry/set{axis}Length {edge}" for axis, edge in zip("XYZ", edges)))
 
 
 def repeated(name, repeater, *settings):

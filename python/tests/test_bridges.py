@@ -96,12 +96,8 @@ def test_time_of_flight(rng):
     # The Gaussian is cut off, which loses less than one part in 300.
     np.testing.assert_allclose(sino.sum(axis=-1), plain, rtol=4e-3)
     # Lines with exchanged ends have their bins in reverse order.
-    np.testing.assert_allclose(
-        pp.joseph3d_fwd_tof_sino(end, start, img, ORIGIN, VOXEL, width, sigma, 0.0, 3, bins),
-        sino[:, ::-1],
-        rtol=1e-4,
-        atol=1e-4,
-    )
+    np.testing.assert_allclose(pp.joseph3d_fwd_tof_sino(end, start, img, ORIGIN, VOXEL, width, sigma, 0.0, 3, bins),
+                               sino[:, ::-1], rtol=1e-4, atol=1e-4)
     # Events have one bin of each line. A shift of the offset by one bin selects the next bin.
     which = rng.integers(-6, 7, 20)
     picked = sino[np.arange(20), which + bins // 2]

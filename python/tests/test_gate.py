@@ -138,11 +138,8 @@ def test_single_crystals_become_modules(tmp_path):
     assert [tuple(n) for n in geometry.crystals] == [(1, 64)] * 504
     number = np.arange(504 * 64)
     angle, z = np.radians(number % 504 * 360 / 504), (number // 504 - 31.5) * 4.0625
-    np.testing.assert_allclose(
-        geometry.box_centre_mm[geometry.number_of.reshape(504 * 64, -1)[:, 0]],
-        np.stack([338 * np.cos(angle), 338 * np.sin(angle), z], axis=1),
-        atol=1e-9,
-    )
+    np.testing.assert_allclose(geometry.box_centre_mm[geometry.number_of.reshape(504 * 64, -1)[:, 0]],
+                               np.stack([338 * np.cos(angle), 338 * np.sin(angle), z], axis=1), atol=1e-9)
 
 
 def test_aliases_loops_and_files(tmp_path):

@@ -24,9 +24,7 @@ def test_a_ring_from_arrays_is_the_ring(scanner):
     along = np.stack([-np.sin(angles), np.cos(angles), 0 * angles], axis=1)
     centres = -50 * inwards
     centres[:, 2] = heights
-    made = lr.Scanner.from_arrays(
-        centres, inwards, along, crystals=(6, 4), pitch=4.0, depth=15.0, field_of_view_mm=60
-    )
+    made = lr.Scanner.from_arrays(centres, inwards, along, crystals=(6, 4), pitch=4.0, depth=15.0, field_of_view_mm=60)
     np.testing.assert_allclose(made.crystals, scanner.crystals, atol=1e-9)
     with pytest.raises(ValueError, match="normals has vectors of length 50 to 50"):
         lr.Scanner.from_arrays(centres, 50 * inwards, along, crystals=(6, 4), pitch=4.0, depth=15.0)

@@ -171,10 +171,7 @@ def test_triton_may_come_after_opengl(scanner):
     """Mesa shares its LLVM with what is loaded later, and Triton has another one."""
     pytest.importorskip("triton")
     make_operator(scanner, "compute", samples=1)
-    code = (
-        "import loraster as lr\n"
-        "op = lr.Operator(lr.Scanner('two-opposed-modules'), (4, 4, 4), 2.0, backend='compute')\n"
-        "import triton"
-    )
+    code = ("import loraster as lr\n"
+            "op = lr.Operator(lr.Scanner('two-opposed-modules'), (4, 4, 4), 2.0, backend='compute')\n" "import triton")
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert run.returncode == 0, run.stderr

@@ -268,8 +268,7 @@ class Tables(ProgramTest):
         return self.table(self.write("made.json", json.dumps({"verb": verb, **self.HEAD, **keys, "results": results})))
 
     def rows(self, text, begin):
-        return [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()
-                if line.startswith(f"| {begin} |")]
+        return [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith(f"| {begin} |")]
 
     def case(self, workload, case, variant="cuda, bands, buffers", **more):
         """A case of bench direct: 1 ms forward, 2 ms back a view by the device, of a batch half of it."""

@@ -423,8 +423,7 @@ static void test_recognition(void **state)
     lr_image *image = make_image();
     for (int n = 0; n < 3; n++) {
         const char *path = sources[n], *other = "image";
-        assert_int_equal(lr_image_write(path, image, NULL), LR_OK);
-        assert_int_equal(rename(path, other), 0);
+        assert_ints(lr_image_write(path, image, NULL), LR_OK, rename(path, other), 0);
         assert_same(image, keep(lr_image_read(other, NULL)), 1e-13);
     }
 }

@@ -178,8 +178,7 @@ static void assert_last_column(int64_t expected, int is_wide)
     int64_t last = -1;
     const lr_row_sink sink = {take_last, &last};
     lr_matrix_file *file = non_null(lr_matrix_file_open(PATH, NULL));
-    assert_int_equal(lr_matrix_file_rows(file, &sink, NULL), LR_OK);
-    assert_int_equal(last, expected);
+    assert_ints(lr_matrix_file_rows(file, &sink, NULL), LR_OK, last, expected);
     lr_matrix_file_close(file);
     if (is_wide < 0) return;
     int64_t numbers[2];
@@ -299,8 +298,7 @@ static void test_read(void **state)
                      {info->is_described, formats[k] == LR_MATRIX_HDF5});
         assert_int_equal(lr_matrix_file_check_scanner(file, files.lors), LR_OK);
         int64_t next = 0;
-        assert_int_equal(lr_matrix_file_rows(file, &(lr_row_sink){check_row, &next}, NULL), LR_OK);
-        assert_int_equal(next, 7);
+        assert_ints(lr_matrix_file_rows(file, &(lr_row_sink){check_row, &next}, NULL), LR_OK, next, 7);
         lr_matrix_file_close(file);
     }
     const lr_matrix_writer_params params = some_rows(LR_MATRIX_HDF5);

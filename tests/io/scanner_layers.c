@@ -184,8 +184,7 @@ static void assert_same_crystals(const lr_scanner *a, const lr_scanner *b, doubl
         const lr_module *one = module_of(a, c), *found = module_of(b, nearest_crystal(b, centre, &off));
         assert_true(off <= most_mm);
         assert_int_equal(one->layer, found->layer);
-        assert_true(fabs(one->depth_mm - found->depth_mm) <= most_mm);
-        assert_true(one->block >= 0 && one->block <= a->num_modules);
+        assert_all(fabs(one->depth_mm - found->depth_mm) <= most_mm, one->block >= 0 && one->block <= a->num_modules);
         assert_true(block_of[one->block] == 0 || block_of[one->block] == found->block);
         block_of[one->block] = found->block;
     }

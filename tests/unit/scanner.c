@@ -57,8 +57,7 @@ static void panel_of_blocks_has_gaps(void **state)
     assert_ints(scanner->num_modules, 48, scanner->num_crystals, 2880);
     for (int m = 0; m < 4; m++) { /* block_v * 2 + block_u of the panel at 90 degrees: u = -x */
         const lr_module *block = &scanner->modules[m];
-        assert_ints(block->crystals[0], m % 2 == 0 ? 7 : 8, block->position, 0);
-        assert_int_equal(block->first_crystal_ring, m / 2 * 8);
+        assert_ints(block->crystals[0], m % 2 == 0 ? 7 : 8, block->position, 0, block->first_crystal_ring, m / 2 * 8);
         const double first_u = m % 2 == 0 ? -15.65 : 0.25, first_z = m / 2 == 0 ? -16.75 : 1.35;
         double centre[3];
         lr_module_crystal_centre(block, 0, 0, centre);
@@ -105,8 +104,7 @@ static void normals_point_inwards(void **state)
     assert_point(scanner->modules[0].normal, -1, 0, 0);
     assert_point(scanner->modules[1].normal, 1, 0, 0);
     const double *n = scanner->modules[2].normal;
-    assert_all(n[1] < 0.0, fabs(dot(n, scanner->modules[2].u)) < 1e-15);
-    assert_true(fabs(dot(n, scanner->modules[2].v)) < 1e-15);
+    assert_all(n[1] < 0.0, fabs(dot(n, scanner->modules[2].u)) < 1e-15, fabs(dot(n, scanner->modules[2].v)) < 1e-15);
     assert_point(n, 0, -cos(acos(-1.0) / 6), 0.5);
     assert_point(scanner->modules[3].normal, 0, 0, -1);
     assert_point(scanner->modules[4].normal, 0, 0, 1);

@@ -89,8 +89,7 @@ static void it_is_the_librarys_reconstruction(void **state)
         norm += pow(library.truth[v], 2);
     }
     assert_close(history[4].difference, sqrt(off / norm), 1e-6); /* truth in float */
-    assert_int_equal(live_copy_history(bench->live, 3, history, 1), 5);
-    assert_int_equal(history[0].number, 4);
+    assert_ints(live_copy_history(bench->live, 3, history, 1), 5, history[0].number, 4);
     library_finish(&library);
 }
 

@@ -201,8 +201,7 @@ static void a_failed_write_leaves_the_old_file(void **state)
     const struct lr_view_session bad = {.image = ""};
     assert_ok(lr_view_session_write(FILE_NAME, &old, &log.log));
     assert_int_not_equal(lr_view_session_write(FILE_NAME, &bad, &log.log), LR_OK);
-    assert_ok(lr_view_session_read(FILE_NAME, &back, &log.log));
-    assert_int_equal(back.window[0], 640);
+    assert_ints(lr_view_session_read(FILE_NAME, &back, &log.log), LR_OK, back.window[0], 640);
     lr_view_session_finish(&back);
     assert_int_equal(lr_view_session_write("no such folder/s.yaml", &old, &log.log), LR_FAILED);
     assert_int_equal(lr_view_session_read("no such file.yaml", &back, &log.log), LR_BAD_INPUT);

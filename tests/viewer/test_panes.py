@@ -82,8 +82,7 @@ class Clicks(Places):
                               "print cross.voxel", over["y"], "key pageup", "print cross.voxel", over["z"], "key left",
                               "key down", "print cross.voxel", "scroll -40", "print cross.voxel", over["x"],
                               "key right", "print cross.voxel"])
-        self.assertEqual([voxel for _, voxel in found],
-                         ["10,8,8", "7,8,8", "7,9,8", "8,8,8", "8,8,0", "8,7,0"])
+        self.assertEqual([voxel for _, voxel in found], ["10,8,8", "7,8,8", "7,9,8", "8,8,8", "8,8,0", "8,7,0"])
 
     def test_one_pane_and_four(self):
         x, y = self.panes().pixel("z", (4, 4, 6))
@@ -482,5 +481,4 @@ class Handling(Places):
 
 if __name__ == "__main__":
     sys.dont_write_bytecode = True
-    main({"panes": Clicks, "measures": Measures, "combined": Combined, "saved": Saved,
-          "handling": Handling})
+    main({"panes": Clicks, "measures": Measures, "combined": Combined, "saved": Saved, "handling": Handling})

@@ -20,9 +20,8 @@ class Random(ViewTest):
         self.write("lone.yaml", SMALL_RING.replace("modules: 8", "modules: 1"))
         self.write("session.yaml", self.session())
         self.write("notes.txt", "nothing that is known\n")
-        for name, data in {"short.nii": good[:380], "size.nii": good[:42] +
-                           struct.pack("<3h", 30000, 30000, 30000) + good[48:],
-                           "noise.h5": bytes((k * k * 37 + k) % 256 for k in range(3000)),
+        for name, data in {"short.nii": good[:380], "size.nii": good[:42] + struct.pack("<3h", 30000, 30000, 30000) +
+                           good[48:], "noise.h5": bytes((k * k * 37 + k) % 256 for k in range(3000)),
                            "x.npy": b"\x93NUMPY\x01\x00\x10\x00{'descr': 'zz'}\n"}.items():
             Path(self.path(name)).write_bytes(data)
         os.mkdir(self.path("folder.nii"))
