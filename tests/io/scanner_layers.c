@@ -257,10 +257,9 @@ static void layers_are_found(void **state)
         for (int side = -1; side <= 1; side += 2) {
             for (int n = 0; n < 12; n++) {
                 const double y = 40 + (n < 6 ? 3 : far ? 15 : 9);
-                crystals[count++] = (lr_crystal){.centre_mm = {2.5 * (n % 3 - 1), side * y, 3 * (n / 3 % 2)},
-                                                 .axes = {{1, 0, 0}, {0, 0, 1}, {0, 1, 0}},
-                                                 .size_mm = {2.5, 3, 5},
-                                                 .group = side};
+                crystals[count++] =
+                    filled(lr_crystal, .centre_mm = {2.5 * (n % 3 - 1), side * y, 3 * (n / 3 % 2)},
+                           .axes = {{1, 0, 0}, {0, 0, 1}, {0, 1, 0}}, .size_mm = {2.5, 3, 5}, .group = side);
             }
         }
         lr_scanner *scanner = keep(lr_scanner_from_crystals(

@@ -152,10 +152,9 @@ static void field_of_view_of_tilted_modules(void **state)
                                        angle * 180 / acos(-1.0), m == 3 ? 0.0 : 60 * test_random(&random) - 30,
                                        1 + (int)(5 * test_random(&random)), 1 + (int)(6 * test_random(&random)));
         }
-        check_all(keep(lr_scanner_create(
-            &(lr_scanner_params){.modules = modules,
-                                 .num_modules = 7,
-                                 .coincidence = {.field_of_view_mm = 20 + 100 * test_random(&random)}})));
+        check_all(
+            keep(lr_scanner_create(&filled(lr_scanner_params, .modules = modules, .num_modules = 7,
+                                           .coincidence = {.field_of_view_mm = 20 + 100 * test_random(&random)}))));
     }
 }
 

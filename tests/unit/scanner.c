@@ -335,13 +335,8 @@ static void leaning_faces_are_as_near_as_their_edge(void **state)
     const double half_mm = 2.0 * pair[0].pitch_mm[1];
     lr_scanner *scanner = keep(lr_scanner_create(&(lr_scanner_params){.modules = pair, .num_modules = 2}));
     assert_close(lr_scanner_measure(scanner).inner_radius_mm, 50.0 - 0.5 * half_mm, 1e-9);
-    pair[1] = (lr_module){.centre_mm = {0.0, 0.0, -80.0},
-                          .u = {1.0, 0.0, 0.0},
-                          .v = {0.0, 1.0, 0.0},
-                          .crystals = {4, 4},
-                          .pitch_mm = {2.0, 2.0},
-                          .face_mm = {2.0, 2.0},
-                          .depth_mm = 10.0};
+    pair[1] = filled(lr_module, .centre_mm = {0.0, 0.0, -80.0}, .u = {1.0, 0.0, 0.0}, .v = {0.0, 1.0, 0.0},
+                     .crystals = {4, 4}, .pitch_mm = {2.0, 2.0}, .face_mm = {2.0, 2.0}, .depth_mm = 10.0);
     scanner = keep(lr_scanner_create(&(lr_scanner_params){.modules = pair, .num_modules = 2}));
     assert_close(lr_scanner_measure(scanner).inner_radius_mm, 0.0, 1e-9);
 }

@@ -123,13 +123,9 @@ static void nearest_front_is_picked(void **state)
     static const double x_mm[3] = {50.0, 80.0, 20.0};
     lr_module modules[3];
     for (int m = 0; m < 3; m++) {
-        modules[m] = (lr_module){.centre_mm = {x_mm[m], 0.0, 0.0},
-                                 .normal = {m == 2 ? 1.0 : -1.0, 0.0, 0.0},
-                                 .u = {0.0, 1.0, 0.0},
-                                 .v = {0.0, 0.0, 1.0},
-                                 .crystals = {3, 2},
-                                 .pitch_mm = {4.0, 5.0},
-                                 .face_mm = {3.0, 4.5}};
+        modules[m] = filled(lr_module, .centre_mm = {x_mm[m], 0.0, 0.0}, .normal = {m == 2 ? 1.0 : -1.0, 0.0, 0.0},
+                            .u = {0.0, 1.0, 0.0}, .v = {0.0, 0.0, 1.0}, .crystals = {3, 2}, .pitch_mm = {4.0, 5.0},
+                            .face_mm = {3.0, 4.5});
     }
     const lr_scanner scanner = {.modules = modules, .num_modules = 3};
     const struct {

@@ -40,24 +40,15 @@ static void reconstruct(const lr_histo_images *histo, const char *backend, lr_re
     lr_vector to = lr_vector_of_floats(image, NUM_CELLS);
     const bool is_ramla = algorithm == LR_ALGORITHM_RAMLA;
     assert_non_null(op);
-    assert_ok(lr_recon(&(lr_recon_params){.op = op,
-                                          .data = &data,
-                                          .algorithm = algorithm,
-                                          .relaxation = is_ramla ? 0.7 : 0,
-                                          .subsets = 3,
-                                          .iterations = ITERATIONS},
+    assert_ok(lr_recon(&filled(lr_recon_params, .op = op, .data = &data, .algorithm = algorithm,
+                               .relaxation = is_ramla ? 0.7 : 0, .subsets = 3, .iterations = ITERATIONS),
                        &to));
 }
 
 static struct live_request request_of(const lr_histo_images *histo, lr_recon_algorithm algorithm)
 {
-    return (struct live_request){.family = LIVE_DIRECT,
-                                 .algorithm = algorithm,
-                                 .relaxation = 0.7,
-                                 .subsets = 3,
-                                 .iterations = ITERATIONS,
-                                 .kernel = kernel,
-                                 .histo = histo};
+    return filled(struct live_request, .family = LIVE_DIRECT, .algorithm = algorithm, .relaxation = 0.7, .subsets = 3,
+                  .iterations = ITERATIONS, .kernel = kernel, .histo = histo);
 }
 
 static void read_shown(struct handover *handover, float *texels)

@@ -63,17 +63,11 @@ static void random_point(const struct bench *bench, uint64_t *state, double poin
 static void library_row(const struct bench *bench, const struct voxel_result *result, lr_mode mode, bool of_voxel,
                         struct row_copy *copy)
 {
-    lr_operator *op = keep(lr_operator_create(&(lr_operator_params){
-        .lors = bench->view.lors,
-        .grid = &bench->view.grid,
-        .backend = "cpu",
-        .mode = mode,
+    lr_operator *op = keep(lr_operator_create(&filled(
+        lr_operator_params, .lors = bench->view.lors, .grid = &bench->view.grid, .backend = "cpu", .mode = mode,
         .rays = mode == LR_MODE_EXACT ? 0 : result->request.rays,
         .samples = {result->samples[0], result->samples[1], result->samples[2]},
-        .mu = result->has_mu ? bench->view.mu : NULL,
-        .mu_steps = result->request.mu_steps,
-        .store = LR_STORE_NO,
-    }));
+        .mu = result->has_mu ? bench->view.mu : NULL, .mu_steps = result->request.mu_steps, .store = LR_STORE_NO)));
     struct row_copier copier = {copy, NULL, true};
     const lr_row_sink sink = {row_copier_take, &copier};
     const double(*point)[3] = (const double(*)[3])result->request.point_mm;
