@@ -3,6 +3,8 @@
 import array, gzip, json, os, re, shutil, signal, struct, subprocess, sys, tempfile, time, unittest
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parents[2] / "tools" / "gallery"))
+from png import read as read_png  # noqa: E402,F401
 
 
 def ring_of(name, ring, module, *more):

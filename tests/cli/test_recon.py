@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Black-box tests of the verb recon beyond plain ML-EM: list mode, OSEM, RAMLA, randoms and factors.
+"""Black-box tests of simulated counts and of the verb recon: ML-EM, list mode, OSEM, RAMLA, randoms and factors.
 
 The topic `head` reconstructs the real acquisition of a Biograph mMR with the command that the help of recon shows. It
 takes minutes on two processors, so that CTest does not run it; tools/test.sh --full does."""
-import array, itertools, math, os, random, resource, struct
+import array, itertools, math, os, random, re, resource, shutil, struct
 from pathlib import Path
 
 from program import CPU, GRID, NUM_VOXELS, ProgramTest, main, read_nifti
@@ -106,6 +106,66 @@ class ReconTest(ProgramTest):
 
     def likelihoods(self, found):
         return [step["log_likelihood"] for step in found["iterations"]]
+
+
+class Simulate(ProgramTest):
+    def test_expected_counts(self):
+        found = self.json(f"simulate {self.on_ring} --phantom spheres {GRID} --counts 1e5 --expected -o e.h5",
+                          "--truth t.nii")
+        self.assertLess(abs(found["counts"] / 1e5 - 1), 1e-5)
+        # The truth projects onto the expectation.
+        self.assertLess(abs(self.json(f"project {self.on_ring} --image t.nii -o p.h5")["sum"] / 1e5 - 1), 1e-5)
+
+    def test_poisson(self):
+        simulate = f"simulate {self.on_ring} --phantom spheres {GRID} --counts 100000"
+        sums = [self.json(f"{simulate} --seed {seed} -o {k}.h5")["counts"] for k, seed in enumerate([1, 1, 2])]
+        self.assertEqual((sums[0], sums[0]), (sums[1], round(sums[0])))
+        for total in sums:
+            self.assertLess(abs(total - 1e5), 6 * math.sqrt(1e5))
+
+    def test_image(self):
+        image = self.image()
+        found = self.json(f"simulate {self.on_ring} --image {image} --expected -o e.h5")
+        sens = self.json(f"sensitivity {self.on_ring} {GRID} -o s.nii")
+        self.assertLess(abs(found["counts"] / sens["sum"] - 1), 1e-5)
+
+    def test_labels(self):
+        labels = self.image("labels.nii", [float(k % 5) for k in range(NUM_VOXELS)])
+        found = self.json(f"simulate {self.on_ring} --phantom colin27 --labels {labels} {GRID} --counts 1000",
+                          "--expected -o e.h5")
+        self.assertLess(abs(found["counts"] / 1000 - 1), 1e-5)
+
+
+class Mlem(ProgramTest):
+    def test_iterations(self):
+        data = self.expected_counts()
+        found = self.json(f"recon {self.on_ring} {GRID} --algorithm mlem --data {data} --iterations 6 --save-every 2",
+                          "-o x.nii.gz")
+        steps = found["iterations"]
+        self.assertEqual([s["number"] for s in steps], [1, 2, 3, 4, 5, 6])
+        for before, after in zip(steps, steps[1:]):
+            self.assertGreater(after["log_likelihood"], before["log_likelihood"] - 1e-6 * abs(before["log_likelihood"]))
+        for step in steps:
+            self.assertLess(abs(step["sensitive_counts"] / step["measured_counts"] - 1), 1e-5)
+        self.assertFalse(found["stopped"])
+        for k in (2, 4, 6):
+            self.assertTrue(os.path.exists(f"x.iter{k}.nii.gz"))
+        self.assertFalse(os.path.exists("x.iter5.nii.gz"))
+        last, saved = [read_nifti(n)[3] for n in ("x.nii.gz", "x.iter6.nii.gz")]
+        self.assertEqual(last, saved)
+        self.assertLess(abs(sum(last) / found["emissions"] - 1), 1e-5)
+
+    def test_log_has_a_line_per_iteration(self):
+        done = self.good(f"recon {self.on_ring} {GRID} --data {self.expected_counts()} --iterations 3 -o x.nii")
+        self.assertEqual(len(re.findall(r"iteration \d+: log-likelihood", done.stderr)), 3)
+        self.assertIn("x.nii", done.stdout)
+
+    def test_additive(self):
+        data = self.expected_counts()
+        shutil.copy(data, "b.h5")  # the data itself is refused
+        found = self.json(f"recon {self.on_ring} {GRID} --data {data} --additive b.h5 --iterations 2 -o x.nii")
+        step = found["iterations"][0]
+        self.assertGreater(step["estimated_counts"], step["measured_counts"])
 
 
 class Osem(ReconTest):
@@ -559,4 +619,5 @@ class Head(ReconTest):
         self.assertTrue(detected * 352 / 129 < found["emissions"] < detected * 352 / 129 * 6, found["emissions"])
 
 
-main({"osem": Osem, "ramla": Ramla, "bsrem": Bsrem, "psf": Psf, "siemens": Siemens, "factors": Factors, "head": Head})
+main({"simulate": Simulate, "recon": Mlem, "osem": Osem, "ramla": Ramla, "bsrem": Bsrem, "psf": Psf, "siemens": Siemens,
+      "factors": Factors, "head": Head})

@@ -1,11 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Black-box tests of the pictures of render."""
+"""Black-box tests of the pictures of render, and of what all pictures share: names of any kind, the same bytes in every
+run, and machines without fonts."""
 import json, math, os, random, re, resource, shutil, struct
 from pathlib import Path
 
-from pictures import count_ink, read_png
-from program import CPU, GRID, SMALL_RING, ProgramTest, main, read_rows
+from program import CPU, GRID, SMALL_RING, ProgramTest, main, read_png, read_rows
+
+LONG = "a scanner whose name goes on and on, beyond what any picture has room for " * 20
+NAMES = {"letters": "Łódź, κατασκευή, 東京, µPET ±0.5°", "long": LONG, "one word": "W" * 2000,
+         "terminal": "\\e]0;owned\\x07\\e[31mred\\x85", "turned": "\\u202Ereversed\\u2066",
+         "lines": "one\\ntwo\\r\\tthree"}
 
 
 def two_modules(face, degrees):
@@ -25,6 +30,11 @@ def read_npy(path):
     assert "'<f4'" in header, header
     shape = tuple(int(n) for n in re.search(r"\(([^)]*)\)", header).group(1).split(",") if n)
     return shape, memoryview(raw[10 + length:]).cast("f")
+
+
+def count_ink(picture, top=0, bottom=None):
+    """Pixels of those rows that are not white."""
+    return sum(row[x:x + 3] != b"\xff\xff\xff" for row in picture[2][top:bottom] for x in range(0, len(row), 3))
 
 
 def png_size(path):
@@ -150,8 +160,7 @@ class Render(ProgramTest):
         narrow = f"module_{found['modules'][0]}_colour.png"
         heights = [png_size(self.folder / folder / narrow)[1] for folder in ("stand_in", "cpu")]
         self.assertGreater(heights[0], heights[1])
-        ink = [count_ink(read_png(self.folder / folder / "contact_sheet.png")[2], 36, 56) for
-               folder in ("stand_in", "cpu")]
+        ink = [count_ink(read_png(f"{folder}/contact_sheet.png", 56), 36) for folder in ("stand_in", "cpu")]
         self.assertGreater(ink[1], 100)
         self.assertGreater(ink[0], 1.5 * ink[1])
         self.refuse(4 if "OpenGL" in words else 1, words, f"render --scanner {self.scanner} --backend raster",
@@ -328,4 +337,47 @@ class Compare(ProgramTest):
         self.refuse(1, "ring.yaml", f"render {self.on_ring} --at 0,0,0 --compare -o ring.yaml")
 
 
-main({"render": Render, "compare": Compare})
+class Pictures(ProgramTest):
+    def named(self, name):
+        return self.write("named.yaml", SMALL_RING.replace("name: small ring", f'name: "{name}"'))
+
+    def check(self, scanner, **options):
+        self.good(f"scanner check {scanner} --png c.png", **options)
+        return read_png("c.png", 90)  # the title, and some of what is below it
+
+    def test_names(self):
+        """Every name has ink in the title, keeps to the page, and leaves what is below it alone."""
+        width, height, plain = self.check(self.scanner)
+        for kind, name in NAMES.items():
+            found = self.check(self.named(name))
+            self.assertEqual(found[:2], (width, height), kind)
+            self.assertGreater(count_ink(found, 0, 34), 300, kind)
+            self.assertEqual(found[2][36:], plain[36:], kind)
+            self.assertEqual(sum(row[3 * (width - 20):] != b"\xff" * 60 for row in found[2][:34]), 0, kind)
+
+    def test_panels(self):
+        """Names of scanners head the slices of a reconstruction, and make the panel no wider than the slices do."""
+        self.good(f"simulate {self.on_ring} --phantom spheres {GRID} --counts 3000 -o y.h5")
+        sizes = {}
+        for kind, name in {"short": "ring", **NAMES}.items():
+            scanner = self.named(name)
+            self.good(f"recon --scanner {scanner} {CPU} --threads 1 {GRID} --data y.h5 --iterations 1 -o x.nii --png "
+                      "x.png")
+            picture = read_png("x.png", 34)
+            sizes[kind] = picture[:2]
+            self.assertGreater(count_ink(picture), 150, kind)
+            self.assertLess(picture[0], 2000)
+        self.assertEqual(len(set(sizes.values())), 1, sizes)
+
+    def test_same_bytes(self):
+        for k in (0, 1):
+            self.good(f"render {self.on_ring} --at 1,2,0 --compare 1,2 -o c{k}")
+            self.good(f"render {self.on_ring} --at 1,2,0 -o r{k}")
+        names = [name for name in os.listdir(self.folder / "r0") if name.endswith(".png")]
+        self.assertGreater(len(names), 4)
+        for name in names:
+            self.assertEqual(*((self.folder / f"r{k}" / name).read_bytes() for k in (0, 1)), name)
+        self.assertEqual(*((self.folder / f"c{k}" / "compare.png").read_bytes() for k in (0, 1)))
+
+
+main({"render": Render, "compare": Compare, "pictures": Pictures})

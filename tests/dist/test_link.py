@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Exchanges among devices that are the machine's memory: by a library in the place of NCCL, by an MPI that is said to
-take such memory, and through the host; and what comes of each that is missing or fails.
+"""Communicators: exchanges of 1 to 5 ranks, what ranks learn of each other's failures, and groups of a program's own MPI.
+Exchanges among devices that are the machine's memory: by a library in the place of NCCL, by an MPI that is said to take
+such memory, and through the host; and what comes of each that is missing or fails.
 
 usage: test_link.py LORASTER RANKS TOPIC FOLDER"""
 import atexit, json, subprocess, sys
 from pathlib import Path
 
-from ranks import FULL, GRID, HANG_S, apart, command, environment, in_folder, need_mpirun, preloadable, run_topics
+from ranks import (FULL, GRID, HANG_S, apart, command, environment, in_folder, mpirun, need_mpirun, preloadable,
+                   run_topics)
 
 program, ranks_program, built = sys.argv[1], sys.argv[2], Path(sys.argv[4])
 need_mpirun(program)
@@ -25,18 +27,38 @@ def start(size, words, code=0, **more):
     return done.stdout + done.stderr
 
 
-def moves(size, *words, **more):
+def ask(size, *words, **more):
     return start(size, [ranks_program, *words], **more)
+
+
+def moves():
+    for size in (1, 2, 3, 5) if FULL else (2, 5):
+        done = mpirun(program, size, ranks_program, "moves")
+        assert size == 1 or f"moves of {size} ranks by Open MPI" in done.stdout, done.stdout
+
+
+def failures():
+    mpirun(program, 3, ranks_program, "failure")
+    for topic, word in (("difference", "another file than that of rank 0: b.h5 here"),
+                        ("mismatch", "works on something else than rank 0")):
+        done = mpirun(program, 3, ranks_program, topic)
+        assert word in done.stdout, done.stdout
+        said = [line for line in done.stdout.splitlines() if line.startswith("rank ")]
+        assert len(said) == 1 and said[0].startswith("rank 2: "), done.stdout
+
+
+def groups():
+    mpirun(program, 5, Path(ranks_program).parent / "dist_groups")
 
 
 def devices():
     """The same bits by all ways: the ranks compare them with sums in their order."""
     for size in (2, 3, 5) if FULL else (3,):
-        assert "by NCCL 2.21.5: \n" in moves(size, "device", "nccl", **NCCL)
-        assert "by host memory: so it was asked for" in moves(size, "device", "host", **NCCL)
-        assert "by CUDA-aware MPI: " in moves(size, "device", "mpi", **TAKES_CUDA, **NCCL)
-        assert "by NCCL 2.21.5: \n" in moves(size, "drawn", LR_TEST_FAKE_RENDERS="1", **NCCL)
-    assert "by host memory: rank 0 on " in moves(2, "drawn", **NCCL)
+        assert "by NCCL 2.21.5: \n" in ask(size, "device", "nccl", **NCCL)
+        assert "by host memory: so it was asked for" in ask(size, "device", "host", **NCCL)
+        assert "by CUDA-aware MPI: " in ask(size, "device", "mpi", **TAKES_CUDA, **NCCL)
+        assert "by NCCL 2.21.5: \n" in ask(size, "drawn", LR_TEST_FAKE_RENDERS="1", **NCCL)
+    assert "by host memory: rank 0 on " in ask(2, "drawn", **NCCL)
 
 
 def link_faults():
@@ -48,12 +70,12 @@ def link_faults():
                        (dict(NCCL, LR_TEST_SHARED_GPU="1"), "ranks 0 and 1 share the GPU fake:0.0"),
                        (dict(NCCL, LR_TEST_NCCL="init 1"), "rank 1 on "),
                        (dict(NCCL, LR_TEST_NCCL="late 1"), "NCCL says unhandled system error")):
-        said = moves(2, "which", **more)
+        said = ask(2, "which", **more)
         assert "by host memory: " in said and word in said, said
-    assert "by CUDA-aware MPI: rank 0 on " in moves(2, "which", **TAKES_CUDA, **WITHOUT)
+    assert "by CUDA-aware MPI: rank 0 on " in ask(2, "which", **TAKES_CUDA, **WITHOUT)
     # An exchange that fails at one rank ends all, with one sentence, of that rank.
     for transfer in (1, 4):
-        said = moves(3, "broken", "nccl", **NCCL, LR_TEST_NCCL=f"transfer 1 {transfer}")
+        said = ask(3, "broken", "nccl", **NCCL, LR_TEST_NCCL=f"transfer 1 {transfer}")
         lines = [line for line in said.splitlines() if line.startswith("rank ")]
         assert len(lines) == 1 and lines[0].startswith("rank 1: an exchange among devices: "), said
     # A device that is lost while others wait for what it was to send: they are ended, after it has spoken.
@@ -125,4 +147,5 @@ def images():
     assert said.count("loraster: error") == 1 and "rank 1 of 2" in said and "NCCL says" in said, said
 
 
-run_topics({"devices": devices, "link_faults": link_faults, "images": images})
+run_topics({"moves": moves, "failures": failures, "groups": groups, "devices": devices, "link_faults": link_faults,
+            "images": images})

@@ -2,7 +2,6 @@
  * Copyright The LORaster authors
  *
  * Background jobs: what the caller can see of their state, and that no call blocks the caller. */
-#include "cases.h"
 #include "waits.h"
 
 #include "base/log.h"

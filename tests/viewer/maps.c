@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Sensitivity and LOR images against the library. */
-#include "opened.h"
+#include "waits.h"
 
 #include "viewer/study/maps.h"
 

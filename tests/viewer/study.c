@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * A study keeps what is open until something else has been opened completely. */
-#include "opened.h"
+#include "waits.h"
 
 #include "io/files.h"
 #include "io/files/file_kind.h"

@@ -3,7 +3,6 @@
  *
  * However quickly tasks are requested, the newest is run and most others are skipped. Tasks end when the test allows
  * it, so that the test does not depend on the machine's speed. */
-#include "cases.h"
 #include "waits.h"
 
 #include "base/log.h"

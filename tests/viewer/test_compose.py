@@ -128,5 +128,4 @@ class Large(ViewTest):
         self.assertEqual(part[1:], whole[2:])
 
 
-if __name__ == "__main__":
-    main({"compose": Compose, "total_body": Large})
+main({"compose": Compose, "total_body": Large})

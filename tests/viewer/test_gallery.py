@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The gallery's scripts still draw the pictures in docs/pictures. Blocks of 8 x 8 pixels are compared by lightness and
 colour. If pictures have changed on purpose, tools/gallery.sh draws them again."""
-import importlib.util, sys
+import importlib.util
 from pathlib import Path
 
 from steps import ROOT, ViewTest, main, read_png
@@ -86,6 +86,4 @@ class Slow(Gallery):
         self.compare(SLOW_NAMES)
 
 
-if __name__ == "__main__":
-    sys.dont_write_bytecode = True
-    main({"gallery": Quick, "gallery_slow": Slow})
+main({"gallery": Quick, "gallery_slow": Slow})

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """List mode in the viewer, by scripts, without a window: the elements of an event with its time of flight, live
 reconstruction of events, frames."""
-import math, struct, sys
+import math, struct
 from array import array
 from pathlib import Path
 
@@ -147,6 +147,4 @@ class Frames(ListmodeTest):
             self.view([*READY, "open image v.nii", "wait", "set frame 2", "wait", "frames 1", step], code=2)
 
 
-if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parent))
-    main({"listmode_events": Events, "listmode_live": Live, "frames": Frames})
+main({"listmode_events": Events, "listmode_live": Live, "frames": Frames})

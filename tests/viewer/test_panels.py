@@ -2,11 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the panels and the scene tell of what is under the mouse, by scripts, without a window: values
 on slices, colour bars, curves, empty windows, the dialog that opens files, the start screen."""
-import math, os, random, re, sys
+import math, os, random, re
 from pathlib import Path
 
-from eye import Eye, value_at
-from steps import SHEET, SMALL_RING, ViewTest, main, read_nifti, read_png
+from steps import SHEET, SMALL_RING, Eye, ViewTest, main, read_nifti, read_png, value_at
 
 READY = ["open scanner ring.yaml", "wait", "panes scene"]
 SCENE = (290, 0, 880, 770)  # left, top, right, bottom of a window of 1280 x 800
@@ -408,7 +407,5 @@ class Start(ViewTest):
         self.view(["size 700 300", "frames 3", "size 720 60", "frames 3", "size 1 1", "frames 3", "expect start 1"])
 
 
-if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parent))
-    main({"slices": Slices, "bars": Bars, "curves": Curves, "recon_points": Recon, "gaps": Gaps,
-          "tooltips": Tooltips, "lines": Lines, "opening": Opening, "start": Start})
+main({"slices": Slices, "bars": Bars, "curves": Curves, "recon_points": Recon, "gaps": Gaps,
+      "tooltips": Tooltips, "lines": Lines, "opening": Opening, "start": Start})

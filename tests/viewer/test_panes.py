@@ -1,14 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Transaxial, coronal and sagittal panes: which voxel is where, by arithmetic of our own and the image's file."""
-import math, random, sys
+import math, random
 from pathlib import Path
 
 import numpy as np
 
-from eye import value_at
-from panes import PANES, Panes
-from steps import ViewTest, main, read_nifti, read_png
+from steps import PANES, Panes, ViewTest, main, read_nifti, read_png, value_at
 
 class Places(ViewTest):
     SIZE, VOXEL = (20, 16, 12), (1.5, 2.0, 2.5)
@@ -479,6 +477,4 @@ class Handling(Places):
         self.assertGreater(light[700][3 * 100], 200)
 
 
-if __name__ == "__main__":
-    sys.dont_write_bytecode = True
-    main({"panes": Clicks, "measures": Measures, "combined": Combined, "saved": Saved, "handling": Handling})
+main({"panes": Clicks, "measures": Measures, "combined": Combined, "saved": Saved, "handling": Handling})

@@ -107,5 +107,4 @@ class Threads(ViewTest):
         self.assertNotIn("Sanitizer", done.stderr)
 
 
-if __name__ == "__main__":
-    main({"random": Random, "threads": Threads})
+main({"random": Random, "threads": Threads})

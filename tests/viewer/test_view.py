@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the viewer by scripts, without a window: what is shown equals what the library says, what
 is saved comes back, and whatever is wrong is said."""
-import contextlib, json, math, os, re, resource, shutil, struct, subprocess, sys
+import contextlib, json, math, os, re, resource, shutil, struct, subprocess
 from pathlib import Path
 
 import h5py
 
-from eye import value_at
-from steps import (HANG_S, SHEET, SMALL_RING, ViewTest, crystals, main, preloadable, read_nifti, read_png, write_nifti)
+from steps import (HANG_S, SHEET, SMALL_RING, ViewTest, crystals, main, preloadable, read_nifti, read_png, value_at,
+                   write_nifti)
 
 READY = ["open scanner ring.yaml", "wait"]
 
@@ -717,7 +717,5 @@ class Large(ViewTest):
             self.skipTest("address sanitizers need all of the address space")
 
 
-if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parent))
-    main({"values": Values, "places": Places, "files": Files, "errors": Errors,
-          "direct": Direct, "sessions": Sessions, "large": Large, "loss": Loss, "documents": Documents})
+main({"values": Values, "places": Places, "files": Files, "errors": Errors,
+      "direct": Direct, "sessions": Sessions, "large": Large, "loss": Loss, "documents": Documents})

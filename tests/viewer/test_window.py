@@ -6,9 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from eye import Eye, value_at
-from panes import Panes
-from steps import HANG_S, SHEET, ViewTest, main, read_nifti
+from steps import HANG_S, SHEET, Eye, Panes, ViewTest, main, read_nifti, value_at
 
 RECENT = (345, 524)  # the first line of recent files on the start screen
 XVFB_STOP_S = 10.0 # before it is killed
@@ -546,5 +544,4 @@ class Window(ViewTest):
         print(done.stdout)
 
 
-if __name__ == "__main__":
-    main({"window": Window})
+main({"window": Window})

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Several jobs with OpenGL contexts of their own at the same time. */
-#include "opened.h"
+#include "waits.h"
 
 #include "viewer/study/maps.h"
 #include "viewer/study/tube.h"

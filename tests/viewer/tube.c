@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Tubes of response and quantities derived from them, compared with rows of the matrix. */
-#include "opened.h"
+#include "waits.h"
 
 #include "picture/pixel_lor.h"
 #include "viewer/study/tube.h"

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Voxel mode against the matrix: the window shows the library's values of the elements. */
-#include "opened.h"
+#include "waits.h"
 
 #include "picture/pixel_lor.h"
 #include "viewer/study/voxel.h"
