@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The LORaster authors
-"""The documents' Python runs, page by page from top to bottom; and each script of examples/python, which draws the picture
-that docs/guide/gallery.md shows."""
+"""The documents' Python runs, page by page from top to bottom; and each script of examples/python, which draws the
+picture that docs/guide/gallery.md shows."""
 
 import ast, os, re, subprocess, sys
 from pathlib import Path

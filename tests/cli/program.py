@@ -59,6 +59,13 @@ def write_nifti(path, size, voxel_mm, values, datatype=16):
     Path(path).write_bytes(gzip.compress(data) if str(path).endswith(".gz") else data)
 
 
+def write_npy(path, shape, values=()):
+    """A float32 array; without values its head alone."""
+    head = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {tuple(shape)}, }}".ljust(117) + "\n"
+    Path(path).write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() +
+                           array.array("f", values).tobytes())
+
+
 def read_rows(path):
     """Rows of a matrix as text: {row: {(module i, p, q, module j, r, s): probability}}."""
     rows = {}

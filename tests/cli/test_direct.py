@@ -415,8 +415,7 @@ class Bench(ProgramTest):
         self.refuse(1, "no/such", *bench, "--case", "variant 2", "-o", "no/such/folder.json")
 
     def test_a_case_of_the_paper(self):
-        found = self.json("bench", "direct", "--workload", "caches", "--backend", "cpu",
-                          "--repeat", "1", "--seconds", "1", "--paper")
+        found = self.json("bench direct --workload caches --backend cpu --repeat 1 --seconds 1 --paper")
         case, = found["results"]
         self.assertEqual(case["workload"], "caches")
         # 29 x 5 x 3 at most, and the ellipsoid's share of it in most views

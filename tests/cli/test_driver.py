@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the program asks of the driver of OpenGL, and what it does when its context is reset under way. A library that is
-preloaded stands in for the driver, or writes down what it is asked for."""
+"""What the program asks of the driver of OpenGL, and what it does when its context is reset under way. A library that
+is preloaded stands in for the driver, or writes down what it is asked for."""
 import os
 from pathlib import Path
 

@@ -260,7 +260,8 @@ class Choose(ExportTest):
     def test_text_of_lors(self):
         """A line of text is the same element whichever side the rows are."""
         lines = [sorted(Path(self.export("m.tsv", *more)).read_text().splitlines()) for more in ([], ["--by lor"])]
-        elements = [{tuple(line.split("\t")[:10]): float(line.split("\t")[10]) for line in text if not line.startswith("row")} for text in lines]
+        elements = [{tuple(line.split("\t")[:10]): float(line.split("\t")[10]) for line in text
+                     if not line.startswith("row")} for text in lines]
         self.assertEqual((set(elements[0]), len(elements[0])), (set(elements[1]), self.whole.nnz))
         for key, value in elements[0].items():
             self.assertLess(abs(elements[1][key] / value - 1), 1e-7)

@@ -230,8 +230,7 @@ class Listmode(ProgramTest):
 class Bench(ProgramTest):
     def figures(self, *arguments):
         out = self.path("bench.json")
-        self.good("bench", "listmode", "--backend", "native", "--repeat", "3", "--seconds", "0.1", "-o", out,
-                  *arguments)
+        self.good("bench listmode --backend native --repeat 3 --seconds 0.1 -o", out, *arguments)
         return self.table(out), json.loads(Path(out).read_text())
 
     def test_table_of_lines(self):

@@ -4,10 +4,10 @@
 
 The topic `head` reconstructs the real acquisition of a Biograph mMR with the command that the help of recon shows. It
 takes minutes on two processors, so that CTest does not run it; tools/test.sh --full does."""
-import array, itertools, math, os, random, re, resource, shutil, struct
+import itertools, math, os, random, re, resource, shutil, struct
 from pathlib import Path
 
-from program import CPU, GRID, NUM_VOXELS, ProgramTest, main, read_nifti
+from program import CPU, GRID, NUM_VOXELS, ProgramTest, main, read_nifti, write_npy
 
 PROMPT = 1 << 30
 TAG = 1 << 31
@@ -476,18 +476,12 @@ class Siemens(ReconTest):
 class Factors(ReconTest):
     NUM_CRYSTALS = MODULES * ACROSS * RINGS
 
-    def npy(self, name, values):
-        text = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({len(values)},), }}"
-        text += " " * (117 - len(text)) + "\n"
-        head = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode()
-        Path(name).write_bytes(head + array.array("f", values).tobytes())
-        return name
-
     def test_uniform_efficiencies_scale_the_image(self):
         """Half of the efficiency at both ends: four times the activity for the same counts."""
         data = self.expected_counts()
         plain = self.recon(f"--data {data} --iterations 3")
-        half = self.recon(f"--data {data} --iterations 3 --efficiencies", self.npy("e.npy", [0.5] * self.NUM_CRYSTALS))
+        write_npy("e.npy", [self.NUM_CRYSTALS], [0.5] * self.NUM_CRYSTALS)
+        half = self.recon(f"--data {data} --iterations 3 --efficiencies e.npy")
         text = self.recon(f"--data {data} --iterations 3 --efficiencies",
                           self.write("e.txt", "# all alike\n" + "0.5\n" * self.NUM_CRYSTALS))
         self.assertLess(abs(half["emissions"] / plain["emissions"] / 4 - 1), 1e-4)

@@ -62,7 +62,8 @@ def mpirun(program, ranks, *words, code=0):
     """What the ranks print together; they must end with that exit code (None: any but 0)."""
     done = subprocess.run(command(ranks, words), env=environment(program), capture_output=True, text=True,
                           timeout=HANG_S)
-    assert done.returncode != 0 if code is None else done.returncode == code, f"{ranks} ranks of {' '.join(map(str, words))}: exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
+    said = f"{ranks} ranks of {' '.join(map(str, words))}: exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
+    assert done.returncode != 0 if code is None else done.returncode == code, said
     return done
 
 

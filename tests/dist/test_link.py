@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Communicators: exchanges of 1 to 5 ranks, what ranks learn of each other's failures, and groups of a program's own MPI.
-Exchanges among devices that are the machine's memory: by a library in the place of NCCL, by an MPI that is said to take
-such memory, and through the host; and what comes of each that is missing or fails.
+"""Communicators: exchanges of 1 to 5 ranks, what ranks learn of each other's failures, and groups of a program's own
+MPI. Exchanges among devices that are the machine's memory: by a library in the place of NCCL, by an MPI that is said to
+take such memory, and through the host; and what comes of each that is missing or fails.
 
 usage: test_link.py LORASTER RANKS TOPIC FOLDER"""
 import atexit, json, subprocess, sys

@@ -6,7 +6,8 @@ usage: test_recon.py LORASTER RANKS TOPIC"""
 import atexit, json, os, random, re, shutil, signal, struct, subprocess, sys, time
 from pathlib import Path
 
-from ranks import FULL, GRID, HANG_S, MPIRUN, RING, apart, environment, image, in_folder, mpirun, need_mpirun, preloadable, run_topics, write_nifti
+from ranks import (FULL, GRID, HANG_S, MPIRUN, RING, apart, environment, image, in_folder, mpirun, need_mpirun,
+                   preloadable, run_topics, write_nifti)
 
 program = sys.argv[1]
 need_mpirun(program)
@@ -184,7 +185,8 @@ def ends():
 def memory():
     """What a rank has falls with their number: of each event 24 bytes in a list, and as much in an operator."""
     simulate("e.petsird", 400000, "--tof-ps 400")
-    command = f"recon --operator listmode {ON_RING} --events e.petsird --backend native --sensitivity-lines 5000 " "--iterations 1 --json -o x.nii"
+    command = f"recon --operator listmode {ON_RING} --events e.petsird --backend native --sensitivity-lines 5000 " \
+              "--iterations 1 --json -o x.nii"
     two, five = (max(json.loads(ranks(size, command).stdout)["ranks"]["peak_memory_bytes"]) for size in (2, 5))
     print(f"peak memory: {two / 2**20:.1f} MiB of each of 2 ranks, {five / 2**20:.1f} MiB of 5")
     # Lists that all ranks read whole made this 27 bytes an event.
@@ -398,7 +400,8 @@ def children(pid):
 def kill():
     """A rank that dies ends all, soon, with a code; what is on the disk is whole, and goes on to the
     image of a run that was not killed."""
-    command, checkpoint = f"{counts()} --deterministic --algorithm osem --subsets 3 --quiet", "--checkpoint c.h5 --checkpoint-every 5"
+    command = f"{counts()} --deterministic --algorithm osem --subsets 3 --quiet"
+    checkpoint = "--checkpoint c.h5 --checkpoint-every 5"
     for moment in range(20 if FULL else 1):
         Path("c.h5").unlink(missing_ok=True)
         kill_once(f"{command} --iterations 1000000 {checkpoint} -o x.nii", moment)
@@ -454,7 +457,8 @@ def mistakes():
         says_once(ranks(2, alone, code=2), f"{alone.split()[0]} does not share its work: each of the 2 ranks")
         assert not Path("s.nii").exists()
     assert ranks(2, "sensitivity --help").stdout.count("usage:") == 1
-    parts = f'"{program}" matrix --scanner ring.yaml --grid 4,4,2 --voxel-mm 2 --backend cpu ' '--part $((OMPI_COMM_WORLD_RANK + 1))/2 -o part$OMPI_COMM_WORLD_RANK.h5'
+    parts = f'"{program}" matrix --scanner ring.yaml --grid 4,4,2 --voxel-mm 2 --backend cpu ' \
+            '--part $((OMPI_COMM_WORLD_RANK + 1))/2 -o part$OMPI_COMM_WORLD_RANK.h5'
     mpirun(program, 2, "sh", "-c", parts)
     run("matrix join part0.h5 part1.h5 -o whole.h5")
 
@@ -552,7 +556,8 @@ def pieces():
 
 def bench():
     """What the ranks are timed at, and the cluster paper's section V at a size of seconds."""
-    command = "bench cluster --scanner ring.yaml --voxels 6 --voxel-mm 4 --counts 5000 --iterations 4 --store " "--backend native --json"
+    command = "bench cluster --scanner ring.yaml --voxels 6 --voxel-mm 4 --counts 5000 --iterations 4 --store " \
+              "--backend native --json"
     errors = []
     for size, more, wanted in ((1, "", ["exact"]), (2, "--weak -o bench.json", ["exact", "paper", "distributed"])):
         found = json.loads(ranks(size, f"{command} {more}").stdout)

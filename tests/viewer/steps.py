@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "cli"))
 
 from program import (HANG_S, SMALL_RING, ProgramTest, main, preloadable,  # noqa: E402,F401
-                     preloading, read_nifti, read_png, write_nifti)
+                     preloading, read_nifti, read_png, write_nifti, write_npy)
 
 # The voxel panel's picture in a window of 1280 x 800: left, top, right and bottom in pixels.
 SHEET = (888, 220, 1188, 520)

@@ -92,8 +92,7 @@ class Threads(ViewTest):
     """All that goes on beside the window, begun, paused, stopped, replaced and left running."""
     def test_jobs(self):
         self.image("x.nii", [1.0 + k % 5 for k in range(15 * 15 * 9)], (15, 15, 9), (2, 2, 2))
-        self.good("direct", "project", "--image", self.path("x.nii"), "--tof-ps", "50",
-                  "--azimuths", "2", "--tilts", "1", "--backend", "cpu", "-o", self.path("y.h5"))
+        self.good("direct project --image x.nii --tof-ps 50 --azimuths 2 --tilts 1 --backend cpu -o y.h5")
         steps = ["open image x.nii", "open scanner ring.yaml", "wait", "tool live"]
         for place in ("device", "host"):
             steps += [f"recon {place}", "recon start 1 2", "wait",

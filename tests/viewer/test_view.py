@@ -8,7 +8,7 @@ from pathlib import Path
 import h5py
 
 from steps import (HANG_S, SHEET, SMALL_RING, ViewTest, crystals, main, preloadable, read_nifti, read_png, value_at,
-                   write_nifti)
+                   write_nifti, write_npy)
 
 READY = ["open scanner ring.yaml", "wait"]
 
@@ -480,8 +480,7 @@ class Loss(ViewTest):
         slow = self.write("slow.yaml", "ring: {radius_mm: 2000, modules: 60, rings: 60, "
                           "ring_pitch_mm: 5}\nmodule: {crystals: [1,1], pitch_mm: [4,4], "
                           "face_mm: [4,4], depth_mm: 10}\n")
-        done = self.run_program("view", "--no-window", "--bench-frames", "40", "--scanner", slow,
-                                env=self.environment(10))
+        done = self.run_program("view --no-window --bench-frames 40 --scanner", slow, env=self.environment(10))
         self.assertEqual(done.returncode, 4, done.stderr)
         self.assertIn("slow.yaml", Path(self.path("loraster-view-1.yaml")).read_text())
 
@@ -597,9 +596,8 @@ class Direct(ViewTest):
                                 for k in range(nx * ny * nz)], self.SIZE, self.EDGE)
         self.good("direct", "deposit", "--activity", self.path("spot.nii"), "--scanner", self.scanner, "--tof-ps",
                   "150", "--azimuths", "4", "--tilts", "1", "--count", "4000", "-o", out)
-        done = self.json("recon", "--operator", "direct", "--data", out, "--tof-ps", "150",
-                         "--model", "variant1", "--fit", "--algorithm", "osem", "--subsets", "2", "--iterations", "3",
-                         "--backend", "cpu", "-o", image)
+        done = self.json("recon --operator direct --data", out, "--tof-ps", "150", "--model", "variant1", "--fit",
+                         "--algorithm", "osem", "--subsets", "2", "--iterations", "3", "--backend", "cpu", "-o", image)
         names = ("iterations", "log_likelihood", "on_device", "backend", "to_device", "to_host")
         ready = [*READY, "open file y.h5", "wait", "direct 0 0 150 variant1", "wait", "set family direct"]
         moves = [step for k in range(12) for step in (f"move {480 + 200 * (k * 0.618034 % 1.0):.0f} {310 + 12 * k}",
@@ -705,11 +703,8 @@ class Large(ViewTest):
 
     def test_npy(self):
         self.skip_under_sanitizers()
-        header = "{'descr': '<f4', 'fortran_order': False, 'shape': (1024, 1024, 1024), }"
-        header += " " * (128 - 10 - 1 - len(header)) + "\n"
-        with open(self.path("big.npy"), "wb") as file:
-            file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
-            file.truncate(128 + (4 << 30))
+        write_npy("big.npy", (1024, 1024, 1024))
+        os.truncate("big.npy", 128 + (4 << 30))
         self.go_on(["big.npy"], 3 << 20, "big.npy")
 
     def skip_under_sanitizers(self):
