@@ -59,6 +59,13 @@ def write_nifti(path, size, voxel_mm, values, datatype=16):
     Path(path).write_bytes(gzip.compress(data) if str(path).endswith(".gz") else data)
 
 
+def png_size(path):
+    """(width, height) of a PNG file."""
+    raw = Path(path).read_bytes()
+    assert raw[:8] == b"\x89PNG\r\n\x1a\n", path
+    return struct.unpack(">2I", raw[16:24])
+
+
 def write_npy(path, shape, values=()):
     """A float32 array; without values its head alone."""
     head = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {tuple(shape)}, }}".ljust(117) + "\n"

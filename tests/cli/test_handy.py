@@ -5,10 +5,7 @@ counts seen, frames in one file."""
 import gzip, math, os, re, struct
 from pathlib import Path
 
-import pictures
-from program import GRID, NUM_VOXELS, ProgramTest, main, read_nifti, write_nifti
-
-pictures.NUM_ROWS = 10000  # all that a picture has
+from program import GRID, NUM_VOXELS, ProgramTest, main, read_nifti, read_png, write_nifti
 
 
 class Measurement(ProgramTest):
@@ -170,7 +167,7 @@ class Seen(ProgramTest):
         self.good(f"phantom point --at {x_mm},0,0 --grid 21,21,3 --voxel-mm 1,1,4 -o p.nii")
         self.good(f"simulate {self.on_ring} --image p.nii --expected -o y.h5")
         self.good(f"sinogram y.h5 --scanner {self.scanner} -o y.png")
-        width, height, rows = pictures.read_png("y.png")
+        width, height, rows = read_png("y.png")
         colours = [[tuple(row[3 * x:3 * x + 3]) for x in range(width)] for row in rows]
         is_dark = [[sum(colour) < 180 for colour in line] for line in colours]
         left = min(x for x in range(width) if sum(line[x] for line in is_dark) > 300) + 2

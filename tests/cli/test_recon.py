@@ -7,7 +7,7 @@ takes minutes on two processors, so that CTest does not run it; tools/test.sh --
 import itertools, math, os, random, re, resource, shutil, struct
 from pathlib import Path
 
-from program import CPU, GRID, NUM_VOXELS, ProgramTest, main, read_nifti, write_npy
+from program import CPU, GRID, NUM_VOXELS, ProgramTest, main, png_size, read_nifti, write_npy
 
 PROMPT = 1 << 30
 TAG = 1 << 31
@@ -197,9 +197,7 @@ class Osem(ReconTest):
 
     def test_picture(self):
         self.assertEqual(self.recon(f"--data {self.expected_counts()} --png x.png")["picture"], "x.png")
-        raw = Path("x.png").read_bytes()
-        self.assertEqual(raw[:8], b"\x89PNG\r\n\x1a\n")
-        width, height = struct.unpack_from(">2I", raw, 16)
+        width, height = png_size("x.png")
         self.assertGreater(width, 3 * height / 2)  # three slices in a row
 
 

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Black-box tests of the pictures of render, and of what all pictures share: names of any kind, the same bytes in every
 run, and machines without fonts."""
-import json, math, os, random, re, resource, shutil, struct
+import json, math, os, random, re, resource, shutil
 from pathlib import Path
 
-from program import CPU, GRID, SMALL_RING, ProgramTest, main, read_png, read_rows
+from program import CPU, GRID, SMALL_RING, ProgramTest, main, png_size, read_png, read_rows
 
 LONG = "a scanner whose name goes on and on, beyond what any picture has room for " * 20
 NAMES = {"letters": "Łódź, κατασκευή, 東京, µPET ±0.5°", "long": LONG, "one word": "W" * 2000,
@@ -35,10 +35,6 @@ def read_npy(path):
 def count_ink(picture, top=0, bottom=None):
     """Pixels of those rows that are not white."""
     return sum(row[x:x + 3] != b"\xff\xff\xff" for row in picture[2][top:bottom] for x in range(0, len(row), 3))
-
-
-def png_size(path):
-    return struct.unpack(">2I", Path(path).read_bytes()[16:24])
 
 
 class Render(ProgramTest):
@@ -75,7 +71,7 @@ class Render(ProgramTest):
         self.assertIn("contact_sheet.png", names)
         for name in names:
             if name.endswith(".png"):
-                self.assertEqual((self.folder / "p" / name).read_bytes()[:4], b"\x89PNG")
+                self.assertGreater(min(png_size(f"p/{name}")), 0)
 
     def test_failure_leaves_nothing(self):
         """Neither a half folder nor, in one that is there, files of two runs; after kill -9 the next run is good."""
@@ -293,7 +289,7 @@ class Compare(ProgramTest):
         found = self.compare("1,4", "0.5,0,0")
         self.assertEqual(set(os.listdir("c")), {"compare.png", "lors.npy", "exact.npy", "sampled_R1.npy",
                                                 "difference_R1.npy", "sampled_R4.npy", "difference_R4.npy"})
-        self.assertEqual((self.folder / "c" / "compare.png").read_bytes()[:4], b"\x89PNG")
+        self.assertGreater(min(png_size("c/compare.png")), 0)
         self.assertEqual((found["operator"]["mode"], found["output"]), ("exact", "c"))
 
     def test_table(self):

@@ -72,10 +72,7 @@ static void test_disk_full(void **state)
         folder_visit(&files.folder, true);
         for (size_t limit = 0; limit < count; limit++) {
             test_log_init(&files.log);
-            const struct rlimit before = disk_fill(limit);
-            const lr_status status = write_small(path, &files.log.log);
-            disk_empty(before);
-            assert_fails(status, LR_FAILED, &files.log, path);
+            assert_disk_full(limit, write_small(path, &files.log.log), &files.log, path);
             assert_int_equal(count_files(), 0);
         }
     }

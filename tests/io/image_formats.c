@@ -384,10 +384,7 @@ static void test_metaimage_refusals(void **state)
 static void assert_no_room(const char *path, const char *named, const lr_image *image, size_t bytes)
 {
     struct test_log log = TEST_LOG(log);
-    const struct rlimit before = disk_fill(bytes);
-    const lr_status status = lr_image_write(path, image, &log.log);
-    disk_empty(before);
-    assert_fails(status, LR_FAILED, &log, named);
+    assert_disk_full(bytes, lr_image_write(path, image, &log.log), &log, named);
 }
 
 /* A write that fills the disk leaves no new file, and an older file of that name is unchanged. */

@@ -272,10 +272,8 @@ static void test_disk_full(void **state)
     folder_visit(&files.folder, true);
     for (size_t limit = 0; limit < count; limit += limit + 40 < count ? 37 : 1) {
         struct test_log log = TEST_LOG(log);
-        const struct rlimit before = disk_fill(limit);
-        const lr_status status = lr_lor_data_write(PATH, files.lors, dense, &log.log);
-        disk_empty(before);
-        assert_fails(status, LR_FAILED, &log, PATH, "largest file allowed");
+        assert_disk_full(limit, lr_lor_data_write(PATH, files.lors, dense, &log.log), &log, PATH,
+                         "largest file allowed");
         assert_int_equal(count_files(), 0);
     }
     assert_int_equal(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0);

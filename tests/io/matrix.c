@@ -420,10 +420,7 @@ static void test_disk_full(void **state)
         /* the head is cut in small steps, then the values, then the last bytes one by one */
         for (size_t limit = 0; limit<count; limit += limit + 40> count ? 1 : limit < 20000 ? 149 : 4999) {
             test_log_init(&files.log);
-            const struct rlimit before = disk_fill(limit);
-            const lr_status status = write_rows(&params, INT32_MAX);
-            disk_empty(before);
-            assert_fails(status, LR_FAILED, &files.log, PATH);
+            assert_disk_full(limit, write_rows(&params, INT32_MAX), &files.log, PATH);
             assert_int_equal(count_files(), 0);
         }
     }
