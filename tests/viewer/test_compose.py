@@ -13,7 +13,7 @@ from steps import SHEET, ViewTest, main, read_png
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "dist"))
 from ranks import MPIRUN, mpirun
 
-GRID = ["--grid", "12,11,5", "--voxel-mm", "2"]
+GRID = "--grid 12,11,5 --voxel-mm 2"
 BARS = (888, 380, 1260, 900)  # of the panel, in a window of 1280 x 1000
 
 
@@ -26,16 +26,16 @@ class Compose(ViewTest):
               "compose.clipped_residual", "compose.negative_voxels", "live.log_likelihood", "live.backend"]
 
     def counts(self):
-        self.good("simulate", "--scanner", self.scanner, *GRID, "--phantom", "spheres", "--counts", "20000",
-                  "--backend", "native", "--truth", self.path("truth.nii"), "-o", self.path("d.h5"))
+        self.good(f"simulate --scanner {self.scanner} {GRID} --phantom spheres --counts 20000",
+                  "--backend native --truth truth.nii -o d.h5")
 
     def ranks(self, count, *words):
         """The last composition of as many ranks, and the log-likelihood."""
         program = Path(self.program)
         if MPIRUN is None or not (program.parent / "lr_mpi.so").exists():
             self.skipTest("no MPI")
-        done = mpirun(program, count, program, "recon", "--scanner", self.scanner, *GRID, "--data", self.path("d.h5"),
-                      "--combine", "paper", "--backend", "native", "--json", "-o", self.path("p.nii"), *words)
+        recon = f"recon --scanner {self.scanner} {GRID} --data d.h5 --combine paper --backend native --json -o p.nii"
+        done = mpirun(program, count, program, *recon.split(), *words)
         return json.loads(done.stdout)["iterations"]
 
     def steps(self, guesses, local, subsets, iterations):

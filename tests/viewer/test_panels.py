@@ -171,8 +171,8 @@ class Curves(ViewTest):
         image = self.image("x.nii")
         found = self.values([*READY, f"open image {image}", f"open mu {mu}", "wait", "lor 0 1 1 4 2 2", "wait",
                              "expect tube.error none", "print tube.sum"])
-        self.good("matrix", "--scanner", self.scanner, "--lor", "0,1,1,4,2,2", "--like", image,
-                  "--mu", mu, "--mode", "exact", "--backend", "cpu", "-o", self.path("t.nii"))
+        self.good(f"matrix --scanner {self.scanner} --lor 0,1,1,4,2,2 --like {image} --mu {mu} --mode exact",
+                  "--backend cpu -o t.nii")
         wanted = sum(read_nifti(self.path("t.nii"))[3])
         self.assertLess(abs(float(found["tube.sum"]) / wanted - 1.0), 1e-5)
 
@@ -187,8 +187,7 @@ class Curves(ViewTest):
         pairs, _ = self.view(steps)
         told = dict(tuple(map(float, text.split(","))) for _, text in pairs if text != "none")
         self.assertEqual(sorted(told), [1.0, 2.0, 3.0, 4.0])
-        done = self.json("recon", "--scanner", self.scanner, "--data", counts, "--like", image,
-                         "--iterations", "4", "-o", self.path("r.nii"))
+        done = self.json(f"recon --scanner {self.scanner} --data {counts} --like {image} --iterations 4 -o r.nii")
         for one in done["iterations"]:
             self.assertLess(abs(told[one["number"]] / one["log_likelihood"] - 1.0), 1e-5)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import h5py
 
-from steps import (HANG_S, SHEET, SMALL_RING, ViewTest, crystals, main, preloadable, read_nifti, read_png, value_at,
-                   write_nifti, write_npy)
+from steps import (HANG_S, SHEET, SMALL_RING, ViewTest, crystals, main, preloadable, preloading, read_nifti, read_png,
+                   value_at, write_nifti, write_npy)
 
 READY = ["open scanner ring.yaml", "wait"]
 
@@ -435,9 +435,7 @@ class Loss(ViewTest):
         self.library = preloadable(os.environ["LORASTER_LOSE_CONTEXT"], self.addCleanup)
 
     def environment(self, number):
-        sanitizer = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
-        return dict(os.environ, LD_PRELOAD=self.library, LOSE_CONTEXT_AT=str(number),
-                    LOSE_CONTEXT_COUNT=self.path("count"), ASAN_OPTIONS=sanitizer)
+        return preloading(self.library, LOSE_CONTEXT_AT=str(number), LOSE_CONTEXT_COUNT=self.path("count"))
 
     def test_script(self):
         steps = [*READY, "screenshot a.png", "save s.yaml", "frames 10", "screenshot b.png"]
@@ -468,11 +466,8 @@ class Loss(ViewTest):
 
     def test_person(self):
         """What was looked at is saved as a session."""
-        done = self.run_program("view", "--no-window", "--bench-frames", "40", "--scanner",
-                                self.scanner, env=self.environment(12))
-        self.assertEqual(done.returncode, 4, done.stderr)
-        self.assertIn("was reset by its driver", done.stderr)
-        self.assertIn("the session is in loraster-view-1.yaml", done.stderr)
+        self.ends(4, ["was reset by its driver", "the session is in loraster-view-1.yaml"],
+                  f"view --no-window --bench-frames 40 --scanner {self.scanner}", env=self.environment(12))
         self.view(["open session loraster-view-1.yaml", "wait", "expect scanner.modules 8"])
 
     def test_person_who_waits(self):
@@ -480,8 +475,7 @@ class Loss(ViewTest):
         slow = self.write("slow.yaml", "ring: {radius_mm: 2000, modules: 60, rings: 60, "
                           "ring_pitch_mm: 5}\nmodule: {crystals: [1,1], pitch_mm: [4,4], "
                           "face_mm: [4,4], depth_mm: 10}\n")
-        done = self.run_program("view --no-window --bench-frames 40 --scanner", slow, env=self.environment(10))
-        self.assertEqual(done.returncode, 4, done.stderr)
+        self.ends(4, (), f"view --no-window --bench-frames 40 --scanner {slow}", env=self.environment(10))
         self.assertIn("slow.yaml", Path(self.path("loraster-view-1.yaml")).read_text())
 
 
@@ -528,6 +522,7 @@ class Sessions(ViewTest):
 class Direct(ViewTest):
     """Tables and histo-images of the family direct: against the program's other verbs, which go by projections."""
     SIZE, EDGE, AT = (21, 19, 9), (4, 4, 4), (14, 6, 5)
+    KERNEL = "--tof-ps 150 --model variant1"
 
     def setUp(self):
         super().setUp()
@@ -537,14 +532,15 @@ class Direct(ViewTest):
         self.image("delta.nii", values, self.SIZE, self.EDGE)
         point = [(at - 0.5 * (n - 1)) * mm for at, n, mm in zip(self.AT, self.SIZE, self.EDGE)]
         self.ready = [*READY, "open image delta.nii", "wait", "tool direct", "point {} {} {}".format(*point)]
-        self.kernel = ["--tof-ps", "150", "--model", "variant1"]
+
+    def deposit(self, activity, count):
+        self.good(f"direct deposit --activity {activity} --scanner {self.scanner} --tof-ps 150 --azimuths 4 --tilts 1",
+                  f"--count {count} -o y.h5")
 
     def test_values(self):
         """A forward projection of one voxel is its kernel."""
-        out = self.path("y.h5")
-        self.good("direct", "project", "--image", self.path("delta.nii"), *self.kernel,
-                  "--azimuths", "6", "--tilts", "1", "--backend", "cpu", "-o", out)
-        with h5py.File(out) as file:
+        self.good(f"direct project --image delta.nii {self.KERNEL} --azimuths 6 --tilts 1 --backend cpu -o y.h5")
+        with h5py.File("y.h5") as file:
             histo = file["histo/values"][:].reshape(6, *self.SIZE[::-1])
         offsets = [(0, 0, 0), (1, 0, 0), (-2, -1, 0), (0, 1, 1), (3, 2, 0), (1, -1, -1), (6, 6, 3)]
         for view in (0, 1, 4):
@@ -558,9 +554,9 @@ class Direct(ViewTest):
             self.assertGreater(float(pairs[0][1]), 0.0)
 
     def test_tables(self):
-        grid = ["--grid", ",".join(map(str, self.SIZE)), "--voxel-mm", "4"]
-        wanted = self.json("direct", "lut", *self.kernel, "--azimuth-deg", "40", "--tilt-deg", "5",
-                           *grid, "-o", self.path("t.png"))
+        size = ",".join(map(str, self.SIZE))
+        wanted = self.json(f"direct lut {self.KERNEL} --azimuth-deg 40 --tilt-deg 5",
+                           f"--grid {size} --voxel-mm 4 -o t.png")
         found = self.values([*self.ready, "direct 40 5 150 variant1", "wait",
                              *(f"print direct.{name}" for name in ("identifiers", "offsets", "kernel"))])
         self.assertEqual(int(found["direct.identifiers"]), wanted["identifiers"])
@@ -572,10 +568,8 @@ class Direct(ViewTest):
 
     def test_histo_images(self):
         """Dropped as a file of any kind; each view has its own counts."""
-        out = self.path("y.h5")
-        self.good("direct", "deposit", "--activity", self.path("delta.nii"), "--scanner", self.scanner, "--tof-ps",
-                  "150", "--azimuths", "4", "--tilts", "1", "--count", "500", "-o", out)
-        with h5py.File(out) as file:
+        self.deposit("delta.nii", 500)
+        with h5py.File("y.h5") as file:
             wanted = file["histo/values"][:].sum(axis=1)
         self.assertGreater(len(set(wanted)), 1)
         steps = [*READY, "open file y.h5", "wait", "expect tool DIRECT"]
@@ -590,14 +584,12 @@ class Direct(ViewTest):
     def test_reconstruction(self):
         """On the host and on the device it is the program's: the log-likelihood, and each voxel that
         the mouse finds; on the device nothing goes there in an iteration, and sums come back."""
-        out, image = self.path("y.h5"), self.path("r.nii")
         nx, ny, nz = self.SIZE
         self.image("spot.nii", [1.0 if 6 < k % nx < 14 and 5 < k // nx % ny < 13 else 0.1
                                 for k in range(nx * ny * nz)], self.SIZE, self.EDGE)
-        self.good("direct", "deposit", "--activity", self.path("spot.nii"), "--scanner", self.scanner, "--tof-ps",
-                  "150", "--azimuths", "4", "--tilts", "1", "--count", "4000", "-o", out)
-        done = self.json("recon --operator direct --data", out, "--tof-ps", "150", "--model", "variant1", "--fit",
-                         "--algorithm", "osem", "--subsets", "2", "--iterations", "3", "--backend", "cpu", "-o", image)
+        self.deposit("spot.nii", 4000)
+        done = self.json(f"recon --operator direct --data y.h5 {self.KERNEL} --fit --algorithm osem --subsets 2",
+                         "--iterations 3 --backend cpu -o r.nii")
         names = ("iterations", "log_likelihood", "on_device", "backend", "to_device", "to_host")
         ready = [*READY, "open file y.h5", "wait", "direct 0 0 150 variant1", "wait", "set family direct"]
         moves = [step for k in range(12) for step in (f"move {480 + 200 * (k * 0.618034 % 1.0):.0f} {310 + 12 * k}",
@@ -614,7 +606,7 @@ class Direct(ViewTest):
                 self.assertIn(found["backend"], ("compute", "cuda"))
                 self.assertEqual(float(found["to_device"]), 0.0)
                 self.assertTrue(0.0 < float(found["to_host"]) < 4 * nx * ny * nz * 4, found)
-            written, seen = read_nifti(image), set()
+            written, seen = read_nifti("r.nii"), set()
             for (_, voxel), (_, value) in zip(pairs[len(names)::2], pairs[len(names) + 1::2]):
                 if value != "nan":
                     at = tuple(map(int, voxel.split(",")))

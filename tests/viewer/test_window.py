@@ -236,8 +236,8 @@ class Window(ViewTest):
         """On the device that draws the window, without a byte to it in an iteration."""
         values = [1.0 if 6 < k % 21 < 14 and 5 < k // 21 % 19 < 13 else 0.1 for k in range(21 * 19 * 9)]
         self.image("spot.nii", values, (21, 19, 9), (4, 4, 4))
-        self.good("direct", "deposit", "--activity", self.path("spot.nii"), "--scanner", self.scanner, "--tof-ps",
-                  "150", "--azimuths", "4", "--tilts", "1", "--count", "4000", "-o", self.path("y.h5"))
+        self.good(f"direct deposit --activity spot.nii --scanner {self.scanner} --tof-ps 150 --azimuths 4 --tilts 1",
+                  "--count 4000 -o y.h5")
         asked = ["live.iterations", "live.on_device", "live.backend", "live.to_device"]
         viewer = self.open(*asked, before=["open histo y.h5", "wait", "direct 0 0 150 variant1", "wait",
                                            "set family direct", "recon device", "recon start 2 3"])
