@@ -4,72 +4,61 @@
 
 import numpy as np
 
-WORLD = """
-# A whole-body scanner.
-/gate/world/geometry/setXLength 200. cm
-/gate/world/geometry/setYLength 200. cm
-/gate/world/geometry/setZLength 200. cm
-"""
 
-PHANTOM = """
-/gate/world/daughters/name phantom
-/gate/world/daughters/insert cylinder
-/gate/phantom/geometry/setRmax 10 cm
-/gate/phantom/geometry/setHeight 20 cm
-/gate/phantom/attachPhantomSD
-"""
+def gate(*commands):
+    return "".join(f"/gate/{command}\n" for command in commands)
+
+
+def volume(mother, name, edges=(), at="", shape="box"):
+    """A volume in another one: its place, with a unit, and its lengths along x, y and z, each with its own."""
+    return gate(f"{mother}/daughters/name {name}", f"{mother}/daughters/insert {shape}",
+                *([f"{name}/placement/setTranslation {at}"] if at else []),
+                *(f"{name}/geometry/set{axis}Length {edge}" for axis, edge in zip("XYZ", edges)))
+
+
+def repeated(name, repeater, *settings):
+    return gate(f"{name}/repeaters/insert {repeater}", *(f"{name}/{repeater}/{setting}" for setting in settings))
+
+
+def array(name, vector, **numbers):
+    """Copies in a cubicArray: their numbers along X, Y and Z, and the steps."""
+    counts = [f"setRepeatNumber{axis} {number}" for axis, number in numbers.items()]
+    return repeated(name, "cubicArray", *counts, f"setRepeatVector {vector}")
+
+
+def row(name, number, vector):
+    return repeated(name, "linear", f"setRepeatNumber {number}", f"setRepeatVector {vector}")
+
+
+def ring(name, number, *settings):
+    return repeated(name, "ring", f"setRepeatNumber {number}", *settings)
+
+
+def attached(system, *crystals, **volumes):
+    """The volume of each level of the system, and those that are crystals."""
+    return gate(*(f"systems/{system}/{level}/attach {name}" for level, name in volumes.items()),
+                *(f"{name}/attachCrystalSD" for name in crystals))
+
+
+WORLD = "\n# A whole-body scanner.\n" + gate(*(f"world/geometry/set{axis}Length 200. cm" for axis in "XYZ"))
+PHANTOM = "\n" + volume("world", "phantom", shape="cylinder") + gate(
+    "phantom/geometry/setRmax 10 cm", "phantom/geometry/setHeight 20 cm", "phantom/attachPhantomSD")
 
 # 48 rsectors around, 4 modules along the axis, each of 13 x 13 crystals of 4 x 4 x 20 mm, as in a Biograph TruePoint.
-CYLINDRICAL = WORLD + PHANTOM + """
-/control/alias radius 42.1
-/gate/world/daughters/name cylindricalPET
-/gate/world/daughters/insert cylinder
-/gate/cylindricalPET/geometry/setRmax 480 mm
-/gate/cylindricalPET/geometry/setRmin 410 mm
-/gate/cylindricalPET/geometry/setHeight 22 cm
-/gate/cylindricalPET/daughters/name rsector
-/gate/cylindricalPET/daughters/insert box
-/gate/rsector/placement/setTranslation {radius}  0 0 cm   # the crystals' fronts lie at {radius} - 1 cm
-/gate/rsector/geometry/setXLength 20. mm
-/gate/rsector/geometry/setYLength 52.4 mm
-/gate/rsector/geometry/setZLength 217 mm
-/gate/rsector/daughters/name module
-/gate/rsector/daughters/insert box
-/gate/module/geometry/setXLength 20. mm
-/gate/module/geometry/setYLength 52.4 mm
-/gate/module/geometry/setZLength 52.4 mm
-/gate/module/daughters/name crystal
-/gate/module/daughters/insert box
-/gate/crystal/geometry/setXLength 20. mm
-/gate/crystal/geometry/setYLength 4.0 mm
-/gate/crystal/geometry/setZLength 4.0 mm
-/gate/crystal/daughters/name LSO
-/gate/crystal/daughters/insert box
-/gate/LSO/geometry/setXLength 20. mm
-/gate/LSO/geometry/setYLength 4.0 mm
-/gate/LSO/geometry/setZLength 4.0 mm
-/gate/LSO/setMaterial LSO
-/gate/crystal/repeaters/insert cubicArray
-/gate/crystal/cubicArray/setRepeatNumberX 1
-/gate/crystal/cubicArray/setRepeatNumberY 13
-/gate/crystal/cubicArray/setRepeatNumberZ 13
-/gate/crystal/cubicArray/setRepeatVector 0. 4.03 4.03 mm
-/gate/module/repeaters/insert linear
-/gate/module/linear/setRepeatNumber 4
-/gate/module/linear/setRepeatVector 0. 0. 54.0 mm
-/gate/rsector/repeaters/insert ring
-/gate/rsector/ring/setRepeatNumber 48
-/gate/rsector/ring/setFirstAngle 3.75 deg
-/gate/systems/cylindricalPET/rsector/attach rsector
-/gate/systems/cylindricalPET/module/attach module
-/gate/systems/cylindricalPET/crystal/attach crystal
-/gate/systems/cylindricalPET/layer0/attach LSO
-/gate/LSO/attachCrystalSD
-/gate/digitizer/Singles/insert timeResolution
-/gate/digitizer/Singles/timeResolution/setTimeResolution 0.4 ns
-/gate/digitizer/Coincidences/setWindow 4.5 ns
-/gate/digitizer/Coincidences/minSectorDifference 9
-"""
+CYLINDRICAL = (
+    WORLD + PHANTOM + "\n/control/alias radius 42.1\n" + volume("world", "cylindricalPET", shape="cylinder")
+    + gate(*(f"cylindricalPET/geometry/set{size}" for size in ("Rmax 480 mm", "Rmin 410 mm", "Height 22 cm")))
+    + volume("cylindricalPET", "rsector", ("20. mm", "52.4 mm", "217 mm"),
+             "{radius}  0 0 cm   # the crystals' fronts lie at {radius} - 1 cm")
+    + volume("rsector", "module", ("20. mm", "52.4 mm", "52.4 mm"))
+    + volume("module", "crystal", ("20. mm", "4.0 mm", "4.0 mm"))
+    + volume("crystal", "LSO", ("20. mm", "4.0 mm", "4.0 mm")) + gate("LSO/setMaterial LSO")
+    + array("crystal", "0. 4.03 4.03 mm", X=1, Y=13, Z=13) + row("module", 4, "0. 0. 54.0 mm")
+    + ring("rsector", 48, "setFirstAngle 3.75 deg")
+    + attached("cylindricalPET", "LSO", rsector="rsector", module="module", crystal="crystal", layer0="LSO")
+    + gate("digitizer/Singles/insert timeResolution", "digitizer/Singles/timeResolution/setTimeResolution 0.4 ns",
+           "digitizer/Coincidences/setWindow 4.5 ns", "digitizer/Coincidences/minSectorDifference 9")
+)
 
 
 def cylindrical_centre(rsector, module, crystal):
@@ -82,38 +71,14 @@ def cylindrical_centre(rsector, module, crystal):
 
 # 72 blocks around in 4 rings of 8 x 8 crystals of 4.05 x 4.39 x 30 mm, as in an ECAT EXACT HR+. The block is placed
 # above the axis; its ring comes before the linear repeater, yet GATE counts all around first.
-ECAT = WORLD + """
-/gate/world/daughters/name ecat
-/gate/world/daughters/insert cylinder
-/gate/ecat/geometry/setRmax 442.0 mm
-/gate/ecat/geometry/setRmin 412.0 mm
-/gate/ecat/geometry/setHeight 155.2 mm
-/gate/ecat/daughters/name block
-/gate/ecat/daughters/insert box
-/gate/block/placement/setTranslation 0. 427.0 0.0 mm
-/gate/block/geometry/setXLength 35.8 mm
-/gate/block/geometry/setYLength 30.0 mm
-/gate/block/geometry/setZLength 38.7 mm
-/gate/block/daughters/name crystal
-/gate/block/daughters/insert box
-/gate/crystal/geometry/setXLength 4.05 mm
-/gate/crystal/geometry/setYLength 30.0 mm
-/gate/crystal/geometry/setZLength 4.39 mm
-/gate/crystal/setMaterial BGO
-/gate/crystal/repeaters/insert cubicArray
-/gate/crystal/cubicArray/setRepeatNumberX 8
-/gate/crystal/cubicArray/setRepeatNumberY 1
-/gate/crystal/cubicArray/setRepeatNumberZ 8
-/gate/crystal/cubicArray/setRepeatVector 4.45 0. 4.85 mm
-/gate/block/repeaters/insert ring
-/gate/block/ring/setRepeatNumber 72
-/gate/block/repeaters/insert linear
-/gate/block/linear/setRepeatNumber 4
-/gate/block/linear/setRepeatVector 0. 0. 3.88 cm
-/gate/systems/ecat/block/attach block
-/gate/systems/ecat/crystal/attach crystal
-/gate/crystal/attachCrystalSD
-"""
+ECAT = (
+    WORLD + "\n" + volume("world", "ecat", shape="cylinder")
+    + gate(*(f"ecat/geometry/set{size} mm" for size in ("Rmax 442.0", "Rmin 412.0", "Height 155.2")))
+    + volume("ecat", "block", ("35.8 mm", "30.0 mm", "38.7 mm"), "0. 427.0 0.0 mm")
+    + volume("block", "crystal", ("4.05 mm", "30.0 mm", "4.39 mm")) + gate("crystal/setMaterial BGO")
+    + array("crystal", "4.45 0. 4.85 mm", X=8, Y=1, Z=8) + ring("block", 72) + row("block", 4, "0. 0. 3.88 cm")
+    + attached("ecat", "crystal", block="block", crystal="crystal")
+)
 
 
 def ecat_centre(block, crystal):
@@ -125,50 +90,16 @@ def ecat_centre(block, crystal):
 
 
 # Two flat panels that face each other, each of 2 x 3 blocks of 6 x 6 crystals in two layers.
-PANELS = WORLD + """
-/gate/world/daughters/name myPanels
-/gate/world/daughters/systemType cylindricalPET
-/gate/world/daughters/insert box
-/gate/myPanels/geometry/setXLength 60 cm
-/gate/myPanels/daughters/name panel
-/gate/myPanels/daughters/insert box
-/gate/panel/placement/setTranslation 10 0 0 cm
-/gate/panel/daughters/name block
-/gate/panel/daughters/insert box
-/gate/block/daughters/name pixel
-/gate/block/daughters/insert box
-/gate/pixel/daughters/name front
-/gate/pixel/daughters/insert box
-/gate/front/placement/setTranslation -5 0 0 mm
-/gate/front/geometry/setXLength 8 mm
-/gate/front/geometry/setYLength 1.9 mm
-/gate/front/geometry/setZLength 1.9 mm
-/gate/front/setMaterial LYSO
-/gate/pixel/daughters/name rear
-/gate/pixel/daughters/insert box
-/gate/rear/placement/setTranslation 4 0 0 mm
-/gate/rear/geometry/setXLength 10 mm
-/gate/rear/geometry/setYLength 1.9 mm
-/gate/rear/geometry/setZLength 1.9 mm
-/gate/rear/setMaterial GSO
-/gate/pixel/repeaters/insert cubicArray
-/gate/pixel/cubicArray/setRepeatNumberY 6
-/gate/pixel/cubicArray/setRepeatNumberZ 6
-/gate/pixel/cubicArray/setRepeatVector 0 2 2 mm
-/gate/block/repeaters/insert cubicArray
-/gate/block/cubicArray/setRepeatNumberY 2
-/gate/block/cubicArray/setRepeatNumberZ 3
-/gate/block/cubicArray/setRepeatVector 0 13 13 mm
-/gate/panel/repeaters/insert ring
-/gate/panel/ring/setRepeatNumber 2
-/gate/systems/myPanels/rsector/attach panel
-/gate/systems/myPanels/module/attach block
-/gate/systems/myPanels/crystal/attach pixel
-/gate/systems/myPanels/layer0/attach front
-/gate/systems/myPanels/layer1/attach rear
-/gate/front/attachCrystalSD
-/gate/rear/attachCrystalSD
-"""
+PANELS = (
+    WORLD + "\n/gate/world/daughters/name myPanels\n/gate/world/daughters/systemType cylindricalPET\n"
+    + gate("world/daughters/insert box", "myPanels/geometry/setXLength 60 cm")
+    + volume("myPanels", "panel", at="10 0 0 cm") + volume("panel", "block") + volume("block", "pixel")
+    + volume("pixel", "front", ("8 mm", "1.9 mm", "1.9 mm"), "-5 0 0 mm") + gate("front/setMaterial LYSO")
+    + volume("pixel", "rear", ("10 mm", "1.9 mm", "1.9 mm"), "4 0 0 mm") + gate("rear/setMaterial GSO")
+    + array("pixel", "0 2 2 mm", Y=6, Z=6) + array("block", "0 13 13 mm", Y=2, Z=3) + ring("panel", 2)
+    + attached("myPanels", "front", "rear", rsector="panel", module="block", crystal="pixel", layer0="front",
+               layer1="rear")
+)
 
 
 def panels_centre(panel, block, pixel, layer):

@@ -42,14 +42,12 @@ def joseph(start, end, img):
                 weight *= point[k] - low[k] if up else 1 - (point[k] - low[k])
             if all(0 <= i < n for i, n in zip(index, img.shape)):
                 total += weight * img[tuple(index)]
-    length = np.linalg.norm(way * VOXEL) / abs(way[axis])
-    return total * length
+    return total * (np.linalg.norm(way * VOXEL) / abs(way[axis]))
 
 
 def random_lines(rng, *shape):
     """Lines from one side of a ball around the image to the other, through its inside."""
-    middle = ORIGIN + VOXEL * (np.array(SHAPE) - 1) / 2
-    through = middle + rng.uniform(-6, 6, (*shape, 3))
+    through = (ORIGIN + VOXEL * (np.array(SHAPE) - 1) / 2) + rng.uniform(-6, 6, (*shape, 3))
     way = rng.normal(size=(*shape, 3))
     way *= 40 / np.linalg.norm(way, axis=-1, keepdims=True)
     return (through - way).astype(np.float32), (through + way).astype(np.float32)
@@ -98,12 +96,8 @@ def test_time_of_flight(rng):
     # The Gaussian is cut off, which loses less than one part in 300.
     np.testing.assert_allclose(sino.sum(axis=-1), plain, rtol=4e-3)
     # Lines with exchanged ends have their bins in reverse order.
-    np.testing.assert_allclose(
-        pp.joseph3d_fwd_tof_sino(end, start, img, ORIGIN, VOXEL, width, sigma, 0.0, 3, bins),
-        sino[:, ::-1],
-        rtol=1e-4,
-        atol=1e-4,
-    )
+    np.testing.assert_allclose(pp.joseph3d_fwd_tof_sino(end, start, img, ORIGIN, VOXEL, width, sigma, 0.0, 3, bins),
+                               sino[:, ::-1], rtol=1e-4, atol=1e-4)
     # Events have one bin of each line. A shift of the offset by one bin selects the next bin.
     which = rng.integers(-6, 7, 20)
     picked = sino[np.arange(20), which + bins // 2]
@@ -141,8 +135,7 @@ def test_a_point_on_a_line_has_a_gaussian_of_bins():
     start[:, 0] -= 7  # the point lies 3.5 mm from the middle, towards the end
     width, sigma = 5.0, 6.0
     bins = pp.joseph3d_fwd_tof_sino(start, end, img, ORIGIN, VOXEL, width, sigma, 0.0, 3, 9)[0]
-    edges = (np.arange(10) - 4.5) * width - 3.5
-    cumulative = np.array([0.5 * erf(edge / sigma / sqrt(2)) for edge in edges])
+    cumulative = np.array([0.5 * erf(edge / sigma / sqrt(2)) for edge in ((np.arange(10) - 4.5) * width - 3.5)])
     np.testing.assert_allclose(bins, VOXEL[0] * np.diff(cumulative), atol=3e-3 * VOXEL[0])
 
 
@@ -204,8 +197,7 @@ def test_deepinv(native, activity, rng):
     y = physics.A(x)
     np.testing.assert_array_equal(y[0, 0].numpy(), native @ x[0, 0].numpy())
     assert physics(x).shape == (1, 1, native.shape[0])
-    generator = torch.Generator().manual_seed(1)
-    u = torch.rand((1, 1, *native.image_shape), generator=generator)
+    u = torch.rand((1, 1, *native.image_shape), generator=torch.Generator().manual_seed(1))
     size = float((physics.A(u) ** 2).sum())
     assert abs(float(physics.adjointness_test(u))) < 1e-4 * max(size, 1e-6) + 1e-5 * float(physics.A(u).abs().sum())
 

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The LORaster authors
-"""Each script of examples/python runs, and draws the picture that docs/guide/gallery.md shows."""
+"""The documents' Python runs, page by page from top to bottom; and each script of examples/python, which draws the
+picture that docs/guide/gallery.md shows."""
 
-import ast
-import os
-import subprocess
-import sys
+import ast, os, re, subprocess, sys
 from pathlib import Path
 
 import numpy as np
@@ -65,3 +63,13 @@ def test_page_shows_each_script():
         assert f"../../examples/python/{script.name}" in page
     assert {picture.stem for picture in PICTURES.iterdir()} == {script.stem for script in SCRIPTS}
 
+
+@pytest.mark.parametrize("page", ["README.md", "docs/guide/python.md"])
+def test_a_page_runs(page, tmp_path, monkeypatch):
+    pytest.importorskip("scipy.sparse")
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.M | re.S)
+    assert blocks
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for block in blocks:
+        exec(compile(block, page, "exec"), names)

@@ -2,9 +2,7 @@
 # Copyright The LORaster authors
 """GATE: crystals stand where closed forms put them, and events name the crystals in which they happened."""
 
-import re
-import sys
-import warnings
+import math, re, sys, warnings
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +12,7 @@ import gate_macros
 import loraster as lr
 from loraster import gate
 from loraster.gate.crystals import rotation
+from gate_macros import array, attached, repeated, ring, row, volume
 
 SYSTEMS = {
     # Each case has a macro, its closed form, the number of copies of each level, and the levels' names.
@@ -129,32 +128,18 @@ def test_layers_share_blocks(tmp_path):
 
 def test_single_crystals_become_modules(tmp_path):
     """Crystals that a ring and a linear repeater place one by one become lines along the axis."""
-    text = """
-/gate/world/daughters/name cylindricalPET
-/gate/world/daughters/insert cylinder
-/gate/cylindricalPET/daughters/name rsector
-/gate/cylindricalPET/daughters/insert box
-/gate/rsector/geometry/setXLength 20 mm
-/gate/rsector/geometry/setYLength 4 mm
-/gate/rsector/geometry/setZLength 4 mm
-/gate/rsector/placement/setTranslation 338 0 0 mm
-/gate/rsector/repeaters/insert linear
-/gate/rsector/linear/setRepeatNumber 64
-/gate/rsector/linear/setRepeatVector 0 0 4.0625 mm
-/gate/rsector/repeaters/insert ring
-/gate/rsector/ring/setRepeatNumber 504
-/gate/systems/cylindricalPET/rsector/attach rsector
-/gate/rsector/attachCrystalSD
-"""
+    text = (
+        volume("world", "cylindricalPET", shape="cylinder")
+        + volume("cylindricalPET", "rsector", ("20 mm", "4 mm", "4 mm"))
+        + gate_macros.gate("rsector/placement/setTranslation 338 0 0 mm") + row("rsector", 64, "0 0 4.0625 mm")
+        + ring("rsector", 504) + attached("cylindricalPET", "rsector", rsector="rsector")
+    )
     geometry = geometry_of(tmp_path, text)
     assert [tuple(n) for n in geometry.crystals] == [(1, 64)] * 504
     number = np.arange(504 * 64)
     angle, z = np.radians(number % 504 * 360 / 504), (number // 504 - 31.5) * 4.0625
-    np.testing.assert_allclose(
-        geometry.box_centre_mm[geometry.number_of.reshape(504 * 64, -1)[:, 0]],
-        np.stack([338 * np.cos(angle), 338 * np.sin(angle), z], axis=1),
-        atol=1e-9,
-    )
+    np.testing.assert_allclose(geometry.box_centre_mm[geometry.number_of.reshape(504 * 64, -1)[:, 0]],
+                               np.stack([338 * np.cos(angle), 338 * np.sin(angle), z], axis=1), atol=1e-9)
 
 
 def test_aliases_loops_and_files(tmp_path):
@@ -172,19 +157,11 @@ def test_aliases_loops_and_files(tmp_path):
 /gate/panel{k}/attachCrystalSD
 /gate/systems/cylindricalPET/layer{k}/attach panel{k}
 """)
-    main = """
-/control/alias side left
-/control/alias left 120
-/gate/world/daughters/name cylindricalPET
-/gate/world/daughters/insert cylinder
-/gate/cylindricalPET/daughters/name head
-/gate/cylindricalPET/daughters/insert box
-/gate/head/repeaters/insert ring
-/gate/head/ring/setRepeatNumber 2
-/gate/systems/cylindricalPET/rsector/attach head
-/control/execute mac/visu.mac
-/control/loop mac/panel.mac k 0 1 1
-"""
+    main = (
+        "\n/control/alias side left\n/control/alias left 120\n" + volume("world", "cylindricalPET", shape="cylinder")
+        + volume("cylindricalPET", "head") + ring("head", 2) + attached("cylindricalPET", rsector="head")
+        + "/control/execute mac/visu.mac\n/control/loop mac/panel.mac k 0 1 1\n"
+    )
     geometry = geometry_of(tmp_path, main, depth=1.5)
     np.testing.assert_allclose(
         geometry.box_centre_mm[geometry.number_of.reshape(2, 2)],
@@ -198,23 +175,12 @@ def test_aliases_loops_and_files(tmp_path):
 
 def test_turned_and_repeated_volumes(tmp_path):
     """A turned volume on a ring: GATE turns by the ring first, unless combineWithRotationFirst."""
-    text = gate_macros.WORLD + """
-/gate/world/daughters/name scanner
-/gate/world/daughters/insert box
-/gate/scanner/daughters/name panel
-/gate/scanner/daughters/insert box
-/gate/panel/geometry/setXLength 2 mm
-/gate/panel/geometry/setYLength 3 mm
-/gate/panel/geometry/setZLength 10 mm
-/gate/panel/placement/setTranslation 50 0 0 mm
-/gate/panel/placement/setRotationAxis 0 1 0
-/gate/panel/placement/setRotationAngle 90 deg
-/gate/panel/repeaters/insert ring
-/gate/panel/ring/setRepeatNumber 4
-/gate/panel/ring/combineWithRotationFirst
-/gate/panel/attachCrystalSD
-/gate/systems/scanner/level1/attach panel
-"""
+    text = (
+        gate_macros.WORLD + volume("world", "scanner")
+        + volume("scanner", "panel", ("2 mm", "3 mm", "10 mm"), "50 0 0 mm")
+        + gate_macros.gate("panel/placement/setRotationAxis 0 1 0", "panel/placement/setRotationAngle 90 deg")
+        + ring("panel", 4, "combineWithRotationFirst") + attached("scanner", "panel", level1="panel")
+    )
     geometry = geometry_of(tmp_path, text)
     # The box's long side points along the radius in every copy.
     np.testing.assert_allclose(geometry.box_size_mm, [[3, 2, 10]] * 4)
@@ -230,37 +196,22 @@ def test_turned_and_repeated_volumes(tmp_path):
 
 
 def test_placements_from_a_file(tmp_path):
-    text = (
-        gate_macros.CYLINDRICAL.replace("repeaters/insert ring", "repeaters/insert genericRepeater")
-        .replace(
-            "/gate/rsector/ring/setRepeatNumber 48", "/gate/rsector/genericRepeater/setPlacementsFilename p.placements"
-        )
-        .replace("/gate/rsector/ring/setFirstAngle 3.75 deg", "/gate/rsector/genericRepeater/useRelativeTranslation 0")
-    )
-    rows = []
-    for k in range(48):
-        angle = 3.75 + 7.5 * k
-        rows.append(
-            f"0 {-angle} 0 0 1 {421 * np.cos(np.radians(angle))!r} {421 * np.sin(np.radians(angle))!r} 0".replace(
-                "np.float64(", ""
-            ).replace(")", "")
-        )
+    text = gate_macros.CYLINDRICAL.replace(
+        ring("rsector", 48, "setFirstAngle 3.75 deg"),
+        repeated("rsector", "genericRepeater", "setPlacementsFilename p.placements", "useRelativeTranslation 0"))
+    rows = [f"0 {-angle} 0 0 1 {421 * math.cos(math.radians(angle))!r} {421 * math.sin(math.radians(angle))!r} 0"
+            for angle in 3.75 + 7.5 * np.arange(48)]
     (tmp_path / "p.placements").write_text("# places\nTime s\nRotation deg\nTranslation mm\n" + "\n".join(rows) + "\n")
-    geometry, ring = geometry_of(tmp_path, text), geometry_of(tmp_path, gate_macros.CYLINDRICAL)
-    np.testing.assert_allclose(geometry.box_centre_mm, ring.box_centre_mm, atol=1e-9)
-    np.testing.assert_allclose(geometry.box_axes, ring.box_axes, atol=1e-9)
+    geometry, plain = geometry_of(tmp_path, text), geometry_of(tmp_path, gate_macros.CYLINDRICAL)
+    np.testing.assert_allclose(geometry.box_centre_mm, plain.box_centre_mm, atol=1e-9)
+    np.testing.assert_allclose(geometry.box_axes, plain.box_axes, atol=1e-9)
 
 
 @pytest.mark.parametrize(
     "change, message",
     [
-        (
-            (
-                "setXLength 20. mm\n/gate/LSO/geometry/setYLength 4.0 mm",
-                "setXLength 20.\n/gate/LSO/geometry/setYLength 4.0 mm",
-            ),
-            r'camera.mac, line 37: "20\." needs 1 number and a unit of length',
-        ),
+        (("LSO/geometry/setXLength 20. mm", "LSO/geometry/setXLength 20."),
+         r'camera.mac, line 37: "20\." needs 1 number and a unit of length'),
         (("/gate/LSO/attachCrystalSD", ""), "no volume is a crystal"),
         (("/gate/systems/cylindricalPET/module/attach module", ""), "module has 4 copies and is attached to no level"),
         (("module/attach module", "block/attach module"), "cylindricalPET has no level block"),
@@ -387,8 +338,7 @@ def test_without_uproot(tmp_path, monkeypatch):
 
 
 def test_scatter_needs_phantoms(tmp_path):
-    text = gate_macros.CYLINDRICAL.replace("/gate/phantom/attachPhantomSD", "")
-    geometry = geometry_of(tmp_path, text)
+    geometry = geometry_of(tmp_path, gate_macros.CYLINDRICAL.replace("/gate/phantom/attachPhantomSD", ""))
     columns = simulate(geometry, (0, 1, 3), (48, 4, 169), 50, 1)
     for side in "12":
         columns[f"comptonPhantom{side}"][:] = columns[f"RayleighPhantom{side}"][:] = 0
@@ -397,29 +347,13 @@ def test_scatter_needs_phantoms(tmp_path):
         gate.read(tmp_path / "c.root", geometry)
 
 
-SMALL = """
-/gate/world/daughters/name cylindricalPET
-/gate/world/daughters/insert cylinder
-/gate/cylindricalPET/daughters/name rsector
-/gate/cylindricalPET/daughters/insert box
-/gate/rsector/placement/setTranslation 60 0 0 mm
-/gate/rsector/daughters/name crystal
-/gate/rsector/daughters/insert box
-/gate/crystal/geometry/setXLength 12 mm
-/gate/crystal/geometry/setYLength 1.9 mm
-/gate/crystal/geometry/setZLength 1.9 mm
-/gate/crystal/setMaterial Glass
-/gate/crystal/repeaters/insert cubicArray
-/gate/crystal/cubicArray/setRepeatNumberY 10
-/gate/crystal/cubicArray/setRepeatNumberZ 10
-/gate/crystal/cubicArray/setRepeatVector 0 2 2 mm
-/gate/rsector/repeaters/insert ring
-/gate/rsector/ring/setRepeatNumber 16
-/gate/systems/cylindricalPET/rsector/attach rsector
-/gate/systems/cylindricalPET/crystal/attach crystal
-/gate/crystal/attachCrystalSD
-/gate/digitizerMgr/crystal/SinglesDigitizer/Singles/timeResolution/CTR 200 ps
-"""
+SMALL = (
+    "\n" + volume("world", "cylindricalPET", shape="cylinder") + volume("cylindricalPET", "rsector", (), "60 0 0 mm")
+    + volume("rsector", "crystal", ("12 mm", "1.9 mm", "1.9 mm")) + gate_macros.gate("crystal/setMaterial Glass")
+    + array("crystal", "0 2 2 mm", Y=10, Z=10) + ring("rsector", 16)
+    + attached("cylindricalPET", "crystal", rsector="rsector", crystal="crystal")
+    + gate_macros.gate("digitizerMgr/crystal/SinglesDigitizer/Singles/timeResolution/CTR 200 ps")
+)
 
 
 def simulate_point(folder, source):

@@ -58,8 +58,7 @@ def test_the_adjoint_is_the_transpose(backend, kernel, rng):
     directions = rng.normal(size=(300, 3))
     middles = rng.uniform(-8, 8, (300, 3))
     half = 60 * directions / np.linalg.norm(directions, axis=1, keepdims=True)
-    tof = rng.uniform(-5, 5, 300)
-    for options in ({}, dict(tof_mm=tof, tof_resolution_ps=80)):
+    for options in ({}, dict(tof_mm=rng.uniform(-5, 5, 300), tof_resolution_ps=80)):
         op = lines(middles - half, middles + half, backend=backend, kernel=kernel, **options)
         x, y = rng.random(op.image_shape, np.float32), rng.random(op.data_shape, np.float32)
         assert np.vdot((op @ x).astype(float), y) == pytest.approx(np.vdot(x.astype(float), op.T @ y), rel=5e-6)
@@ -83,8 +82,7 @@ def test_time_of_flight_points_towards_the_end():
     point = np.zeros(SHAPE, np.float32)
     point[2, 3, 7] = 1  # at +x
     ends = np.array([[-50.0, 1.5, 0], [50.0, 1.5, 0]])
-    op = lines(ends, ends[::-1].copy(), tof_mm=np.full(2, 7.0), tof_resolution_ps=50)
-    towards, away = op @ point
+    towards, away = lines(ends, ends[::-1].copy(), tof_mm=np.full(2, 7.0), tof_resolution_ps=50) @ point
     assert towards > 0 and away == 0
 
 

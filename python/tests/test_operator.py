@@ -1,13 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The LORaster authors
-import array
-import inspect
-import logging
-import math
-import re
-import sys
-import threading
-import time
+import array, inspect, logging, math, re, sys, threading, time
 
 import numpy as np
 import pytest
@@ -193,8 +186,7 @@ def test_arguments_that_make_no_sense_are_answered_by_what_to_write(scanner, wro
 
 def test_help_has_the_arguments():
     for function in (lr.Operator.__init__, lr.recon.mlem, lr.recon.osem, lr.recon.ramla, lr.recon.bsrem):
-        named = inspect.signature(function).parameters
-        for name in {"grid", "attenuation", "y", "callback"} & {*named}:
+        for name in {"grid", "attenuation", "y", "callback"} & {*inspect.signature(function).parameters}:
             assert f"{name}:" in function.__doc__
 
 
@@ -423,8 +415,7 @@ def test_the_matrix_is_kept_where_many_projections_pay(scanner):
     op = make_operator(scanner, "native")
     assert op.info["stored"] and "kept" in repr(op)
     once = make_operator(scanner, "native", projections=1)
-    small = make_operator(scanner, "native", max_memory_bytes=1000)
-    for other in (once, small):
+    for other in (once, make_operator(scanner, "native", max_memory_bytes=1000)):
         assert not other.info["stored"] and "kept" not in repr(other)
     x = np.ones(op.image_shape, np.float32)
     # A kept element is rounded to 6e-8 of itself.
@@ -461,8 +452,7 @@ def test_a_listener_that_raises_ends_the_work(scanner):
 
 
 def test_direct_operators(rng):
-    views = lr.direct.views(4, 1)
-    op = lr.Operator.direct((32, 32, 12), 4.0, views=views, tof_ps=200, backend="cpu")
+    op = lr.Operator.direct((32, 32, 12), 4.0, views=lr.direct.views(4, 1), tof_ps=200, backend="cpu")
     assert op.data_shape == (4, 12, 32, 32)
     x = rng.random(op.image_shape, np.float32)
     y = rng.random(op.data_shape, np.float32)

@@ -2,11 +2,7 @@
 # Copyright The LORaster authors
 """What the process has to do with it: signals, fork, exit, and what an import costs."""
 
-import os
-import signal
-import subprocess
-import sys
-import time
+import os, signal, subprocess, sys, time
 from pathlib import Path
 
 import numpy as np
@@ -114,12 +110,9 @@ def test_a_child_computes_natively(native, activity):
 
 
 def test_the_interpreter_ends_with_operators_alive():
-    code = (
-        "import numpy as np, loraster as lr\n"
-        "op = lr.Operator(lr.Scanner('two-opposed-modules'), (4, 4, 4), 2.0)\n"
-        "part = op.subset(0, 1); y = op @ np.ones((4, 4, 4), np.float32)\n"
-        "op.itself = op"
-    )
+    code = ("import numpy as np, loraster as lr\n"
+            "op = lr.Operator(lr.Scanner('two-opposed-modules'), (4, 4, 4), 2.0)\n"
+            "part = op.subset(0, 1); y = op @ np.ones((4, 4, 4), np.float32)\n" "op.itself = op")
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert (run.returncode, run.stderr) == (0, "")
 

@@ -1,11 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The LORaster authors
-import logging
-import os
-import shutil
-import struct
-import subprocess
-import sys
+import logging, os, shutil, struct, subprocess, sys
 
 import numpy as np
 import pytest
@@ -197,8 +192,7 @@ def test_two_ranks_make_the_image_of_one(scanner, counts, rng, tmp_path):
     one = lr.recon.osem(op, counts, subsets=4)
     np.testing.assert_allclose(image, one, rtol=1e-4, atol=1e-5 * one.max())
     ends = np.moveaxis(scanner.hits[scanner.lor_crystals()], 1, 0).astype(np.float32, order="C")
-    lines = lr.Operator.of_lines(*ends, GRID, VOXEL_MM, backend="native")
-    one = lr.recon.mlem(lines, counts, iterations=2)
+    one = lr.recon.mlem(lr.Operator.of_lines(*ends, GRID, VOXEL_MM, backend="native"), counts, iterations=2)
     np.testing.assert_allclose(of_lines, one, rtol=1e-4, atol=1e-5 * one.max())
     # Subsets have other events than in one process, but the image explains the same number of counts.
     sensitivity = make_operator(scanner, "native", projections=1).sensitivity()

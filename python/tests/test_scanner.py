@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The LORaster authors
-import gc
-import pickle
+import gc, pickle
 
 import numpy as np
 import pytest
@@ -25,9 +24,7 @@ def test_a_ring_from_arrays_is_the_ring(scanner):
     along = np.stack([-np.sin(angles), np.cos(angles), 0 * angles], axis=1)
     centres = -50 * inwards
     centres[:, 2] = heights
-    made = lr.Scanner.from_arrays(
-        centres, inwards, along, crystals=(6, 4), pitch=4.0, depth=15.0, field_of_view_mm=60
-    )
+    made = lr.Scanner.from_arrays(centres, inwards, along, crystals=(6, 4), pitch=4.0, depth=15.0, field_of_view_mm=60)
     np.testing.assert_allclose(made.crystals, scanner.crystals, atol=1e-9)
     with pytest.raises(ValueError, match="normals has vectors of length 50 to 50"):
         lr.Scanner.from_arrays(centres, 50 * inwards, along, crystals=(6, 4), pitch=4.0, depth=15.0)
@@ -37,8 +34,7 @@ def test_a_ring_from_arrays_is_the_ring(scanner):
 
 def test_lors_and_crystals_are_each_others_inverse(scanner, rng):
     lors = rng.integers(0, scanner.num_lors, 500)
-    crystals = scanner.lor_crystals(lors)
-    found = scanner.lor_of(crystals[:, ::-1])
+    found = scanner.lor_of(scanner.lor_crystals(lors)[:, ::-1])
     assert set(found[found != lors]) <= {-1}  # out of coincidence
     assert (found == lors).sum() > 250
     with pytest.raises(IndexError, match="there is no LOR"):
@@ -72,8 +68,7 @@ def test_overlapping_modules_are_refused_by_a_sentence():
 def test_presets_and_files(scanner, tmp_path):
     assert "ge-explore-vista-dr" in lr.Scanner.presets()
     lr.write(tmp_path / "ring.yaml", scanner)
-    again = lr.read(tmp_path / "ring.yaml")
-    np.testing.assert_allclose(again.crystals, scanner.crystals, atol=1e-6)
+    np.testing.assert_allclose(lr.read(tmp_path / "ring.yaml").crystals, scanner.crystals, atol=1e-6)
     with pytest.raises(ValueError, match="no scanner preset"):
         lr.Scanner("nothing")
     assert scanner._repr_png_().startswith(b"\x89PNG")

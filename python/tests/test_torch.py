@@ -2,10 +2,7 @@
 # Copyright The LORaster authors
 """PyTorch: gradients by the adjoint, batches, subsets, compiled and forked."""
 
-import copy
-import subprocess
-import sys
-import warnings
+import copy, subprocess, sys, warnings
 
 import numpy as np
 import pytest
@@ -151,8 +148,7 @@ class Simulated(torch.utils.data.Dataset):
         return 4
 
     def __getitem__(self, index):
-        generator = torch.Generator().manual_seed(index)
-        image = torch.rand(self.projector.image_shape, generator=generator)
+        image = torch.rand(self.projector.image_shape, generator=torch.Generator().manual_seed(index))
         return image, self.projector(image)
 
 
@@ -175,10 +171,7 @@ def test_triton_may_come_after_opengl(scanner):
     """Mesa shares its LLVM with what is loaded later, and Triton has another one."""
     pytest.importorskip("triton")
     make_operator(scanner, "compute", samples=1)
-    code = (
-        "import loraster as lr\n"
-        "op = lr.Operator(lr.Scanner('two-opposed-modules'), (4, 4, 4), 2.0, backend='compute')\n"
-        "import triton"
-    )
+    code = ("import loraster as lr\n"
+            "op = lr.Operator(lr.Scanner('two-opposed-modules'), (4, 4, 4), 2.0, backend='compute')\n" "import triton")
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert run.returncode == 0, run.stderr

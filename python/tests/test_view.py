@@ -2,13 +2,7 @@
 # Copyright The LORaster authors
 """The viewer that Python opens: on a screen of its own, at the interpreter's end, and without a screen."""
 
-import logging
-import os
-import shutil
-import signal
-import subprocess
-import sys
-import time
+import logging, os, shutil, signal, subprocess, sys, time
 
 import pytest
 

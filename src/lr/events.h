@@ -303,15 +303,16 @@ typedef struct lr_photon_params {
     double window_mm; /* tof_mm of randoms is uniform from -window_mm / 2 to window_mm / 2 */
 } lr_photon_params;
 
-/* Draws a voxel by activity, a uniform point in it and an isotropic direction, until `count` pairs are detected. A
- * photon stops at the first module on its path, even in a gap between crystals or at the back. A pair is detected if
- * both photons hit a crystal face and the LOR is in coincidence. There is no scatter. With `mu`, a pair survives with
- * the probability exp(-integral of mu) along the line of its LOR. With layers, each photon can hit one layer only,
- * chosen with equal probability. Lines are shifted by `blur`, and arrival times by a Gaussian. Pair k does not depend
- * on `count`. Randoms are prompts at random places among the pairs. info (may be NULL): time of flight and duration.
+/* Simulates photon pairs until `count` pairs are detected. The voxel of a pair is drawn with a probability proportional
+ * to its activity, the point of emission is uniform in the voxel, and the direction is isotropic. A photon stops at the
+ * first module on its path, even in a gap between crystals or at the back. A pair is detected if both photons hit a
+ * crystal face and the LOR is in coincidence. There is no scatter. With `mu`, a pair survives with the probability
+ * exp(-integral of mu) along the line of its LOR. With layers, each photon can hit one layer only, chosen with equal
+ * probability. Lines are shifted by `blur`, and arrival times by a Gaussian. Pair k does not depend on `count`. Randoms
+ * are prompts at random places among the pairs. info (may be NULL): time of flight and duration.
  * errors: LR_BAD_INPUT for an activity that is negative, not finite or 0 everywhere; LR_USAGE without a time
- * resolution, with a blur that is negative or not finite, or with randoms that no LOR in coincidence can have; LR_FAILED if fewer than one pair in 100,000 is detected;
- * the status that the sink returns. */
+ * resolution, with a blur that is negative or not finite, or with randoms that no LOR in coincidence can have;
+ * LR_FAILED if fewer than one pair in 100,000 is detected; the status that the sink returns. */
 LR_SIZED(lr_photon_params, lr_status, lr_events_from_activity,
          (const lr_photon_params *params, const lr_event_sink *sink, lr_events_info *info), (params, sink, info));
 

@@ -30,8 +30,7 @@ def joseph(image, lines):
                     weight = ((part[:, 0] if n else 1 - part[:, 0]) * (part[:, 1] if m else 1 - part[:, 1]))
                     found = weight * layer[low[:, 0] + n, low[:, 1] + m]
                     sums[of] += np.where((share >= 0) & (share <= 1), found, 0)
-    steps = np.abs(along[np.arange(len(along)), steepest])
-    return sums * lengths / steps
+    return sums * lengths / np.abs(along[np.arange(len(along)), steepest])
 
 
 def exact(image, lines):
@@ -91,8 +90,7 @@ class Lors:
         """(module i, p, q, module j, r, s) of LORs: docs/method/common.md, "LORs and coincidence"."""
         pair = np.searchsorted(self.offsets, numbers, side="right") - 1
         i, j = self.pairs[pair].T
-        size = self.scanner["crystals"].prod(axis=1)
-        a, b = np.divmod(numbers - self.offsets[pair], size[j])
+        a, b = np.divmod(numbers - self.offsets[pair], self.scanner["crystals"].prod(axis=1)[j])
         q, p = np.divmod(a, self.scanner["crystals"][i, 0])
         s, r = np.divmod(b, self.scanner["crystals"][j, 0])
         return i, p, q, j, r, s

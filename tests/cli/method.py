@@ -128,8 +128,7 @@ class View:
                 for x in range(rays * module.crystals[0]):
                     along = [module.middle(axis, at // rays) + (at % rays + 0.5 - rays / 2) * step[axis] for axis,
                              at in enumerate((x, y))]
-                    y1 = module.at(self.scanner.depth, *along)
-                    ray = add(y1, -1, self.w)
+                    ray = add(module.at(self.scanner.depth, *along), -1, self.w)
                     length = math.sqrt(dot(ray, ray))
                     weight = (step[0] * step[1] * self.heights[i] / length ** 3 / (2 * math.pi))
                     crystal, edge = self.other_end(i, ray)

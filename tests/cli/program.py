@@ -3,6 +3,8 @@
 import array, gzip, json, os, re, shutil, signal, struct, subprocess, sys, tempfile, time, unittest
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parents[2] / "tools" / "gallery"))
+from png import read as read_png  # noqa: E402,F401
 
 
 def ring_of(name, ring, module, *more):
@@ -55,6 +57,20 @@ def write_nifti(path, size, voxel_mm, values, datatype=16):
     header[344:348] = b"n+1\0"
     data = bytes(header) + array.array("f", values).tobytes()
     Path(path).write_bytes(gzip.compress(data) if str(path).endswith(".gz") else data)
+
+
+def png_size(path):
+    """(width, height) of a PNG file."""
+    raw = Path(path).read_bytes()
+    assert raw[:8] == b"\x89PNG\r\n\x1a\n", path
+    return struct.unpack(">2I", raw[16:24])
+
+
+def write_npy(path, shape, values=()):
+    """A float32 array; without values its head alone."""
+    head = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {tuple(shape)}, }}".ljust(117) + "\n"
+    Path(path).write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() +
+                           array.array("f", values).tobytes())
 
 
 def read_rows(path):
@@ -166,8 +182,7 @@ class ProgramTest(unittest.TestCase):
         return done
 
     def judge_characters(self, text):
-        broken = [line for line in text.splitlines() if "\ufffd" in line]
-        self.assertEqual(broken, [], "not UTF-8")
+        self.assertEqual([line for line in text.splitlines() if "\ufffd" in line], [], "not UTF-8")
 
     def on_terminal(self, *arguments):
         """The running program, which tells a terminal how far it is."""

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Imitates a disk that takes 2.5 s to list a folder. Preloaded by test_mlem.py. */
+ * Imitates a disk that takes 2.5 s to list a folder. Preloaded by test_stops.py. */
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from program import ProgramTest, main
 
-BENCH = ["bench", "correspondence"]
-SMALL = [*BENCH, "--workload", "pair", "--grid", "4,4,4", "--repeat", "2", "--seconds", "1000"]
+BENCH = "bench correspondence"
+SMALL = f"{BENCH} --workload pair --grid 4,4,4 --repeat 2 --seconds 1000"
+TINY = f"{BENCH} --workload pair --grid 2,2,2 --repeat 1"
 NO_GL = dict(os.environ, __EGL_VENDOR_LIBRARY_FILENAMES="/nonexistent")
 DIRECTIONS = ("forward", "back")
 
@@ -47,7 +48,7 @@ class Bench(ProgramTest):
     def figures(self):
         """One run, shared by the tests that look at its figures."""
         if Bench.found is None:
-            Bench.found = self.json(*SMALL)
+            Bench.found = self.json(SMALL)
         return Bench.found
 
     def measured(self, mode):
@@ -60,7 +61,7 @@ class Bench(ProgramTest):
         self.assertEqual(found["verb"], "bench correspondence")
         self.assertRegex(found["commit"], r"^[\w.+/-]+$")
         self.assertRegex(found["date"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
-        self.assertEqual(found["command"], "loraster " + " ".join(SMALL) + " --json")
+        self.assertEqual(found["command"], f"loraster {SMALL} --json")
         self.assertEqual(list(found)[:7], ["verb", "version", "commit", "date", "command", "processor",
                                            "peak_memory_bytes"])
         self.assertTrue(found["processor"])
@@ -143,15 +144,13 @@ class Bench(ProgramTest):
                     self.assertTrue(0 < ceiling["fraction"] < 1, ceiling)
 
     def test_turned_modules(self):
-        found = self.json(*BENCH, "--workload", "pair,angled,tilted", "--backend", "cpu",
-                          "--mode", "exact", "--grid", "2,2,2", "--repeat", "1")
+        found = self.json(f"{BENCH} --workload pair,angled,tilted --backend cpu --mode exact --grid 2,2,2 --repeat 1")
         counts = [w["elements_per_voxel"] for w in found["workloads"]]
         self.assertEqual(len(set(counts)), 3)
         self.assertTrue(all(900 < count < 1700 for count in counts), counts)
 
     def test_too_slow_takes_a_part(self):
-        found = self.json(*BENCH, "--workload", "vista", "--backend", "cpu", "--mode", "exact",
-                          "--seconds", "1", "--repeat", "1")["results"][0]
+        found, = self.json(f"{BENCH} --workload vista --backend cpu --mode exact --seconds 1 --repeat 1")["results"]
         self.assertTrue(found["is_part"])
         self.assertLess(found["num_voxels"], 64**3)
         self.assertEqual(found["grid"]["voxel_mm"], [0.8, 0.8, 0.65])
@@ -159,18 +158,17 @@ class Bench(ProgramTest):
     def test_table_and_file(self):
         """JSON goes to the file or, without one, to standard output, or with --json to both; what was found so
         far, to standard error."""
-        path = self.path("bench.json")
-        done = self.good(*SMALL, "--backend", "cpu", "-o", path)
+        done = self.good(f"{SMALL} --backend cpu -o bench.json")
         self.assertEqual(done.stdout, "")
         self.assertRegex(done.stderr, r"(?m)^loraster: pair, exact on cpu: [0-9.e+]+ ms forward, [0-9.e+]+ ms back$")
-        found = json.loads((self.folder / "bench.json").read_text())
+        found = json.loads(Path("bench.json").read_text())
         self.assertEqual((len(found["results"]), set(found)), (2, set(self.figures())))
-        done = self.good(*SMALL, "--backend", "cpu", "-o", self.path("again.json"), "--json", "--quiet")
+        done = self.good(f"{TINY} --backend cpu -o again.json --json --quiet")
         self.assertEqual((json.loads(done.stdout)["results"][0]["backend"], done.stderr), ("cpu", ""))
-        done = self.good(*SMALL, "--backend", "cpu", "--mode", "exact")
+        done = self.good(f"{TINY} --backend cpu --mode exact")
         self.assertEqual(len(json.loads(done.stdout)["results"]), 1)
 
-        shown = self.table(path)
+        shown = self.table("bench.json")
         self.assertIn("### pair", shown)
         lines = [line for line in shown.splitlines() if line.startswith("| cpu")]
         self.assertEqual((len(lines), {line.count("|") for line in lines}, shown.count("| oracle ")), (4, {13}, 2))
@@ -180,78 +178,63 @@ class Bench(ProgramTest):
         self.assertAlmostEqual(float(lines[2].split("|")[4]) / ms, 1, delta=0.006)
 
     def test_usage(self):
-        self.refuse(2, ["did you mean tilted", "vista"], *BENCH, "--workload", "pair,titled")
-        self.refuse(2, "--backend cuda", *BENCH, "--backend", "cuda")
-        self.refuse(2, "--mode", *BENCH, "--mode", "exact,")
-        self.refuse(2, "no part", *BENCH, "--workload", "penn", "--grid", "144,144,49")
-        self.refuse(2, "exclude", *BENCH, "--grid", "4,4,4", "--size", "small")
-        self.refuse(2, "three numbers", *BENCH, "--grid", "4")
-        self.refuse(2, "--repeat", *BENCH, "--repeat", "0")
+        for words, more in ((["did you mean tilted", "vista"], "--workload pair,titled"),
+                            ("--backend cuda", "--backend cuda"), ("--mode", "--mode exact,"),
+                            ("no part", "--workload penn --grid 144,144,49"), ("exclude", "--grid 4,4,4 --size small"),
+                            ("three numbers", "--grid 4"), ("--repeat", "--repeat 0")):
+            self.refuse(2, words, f"{BENCH} {more}")
         self.refuse(2, "correspondence", "bench")
         nowhere = dict(os.environ, LORASTER_LIBEXEC=str(self.folder))
-        done = self.run_program(*SMALL, env=nowhere)
-        self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
-        self.assertIn(f"is not in {self.folder}: build it with cmake --build", done.stderr)
-        Path(self.path("loraster-bench")).write_text("no program\n")
-        os.chmod(self.path("loraster-bench"), 0o755)
-        done = self.run_program(*SMALL, env=nowhere)
-        self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
-        self.assertIn("cannot be started", done.stderr)
-        self.refuse(1, "no folder", *SMALL, "-o", "no/bench.json")
+        self.refuse(1, f"is not in {self.folder}: build it with cmake --build", SMALL, env=nowhere)
+        os.chmod(self.write("loraster-bench", "no program\n"), 0o755)
+        self.refuse(1, "cannot be started", SMALL, env=nowhere)
+        self.refuse(1, "no folder", f"{SMALL} -o no/bench.json")
 
     def test_without_a_device(self):
         """Passed over where it was not asked for; its own exit code where nothing else was."""
-        found = json.loads(self.good(*SMALL, "--json", env=NO_GL).stdout)
+        found = self.json(TINY, env=NO_GL)
         self.assertIsNone(found["device"])
         outcomes = {r["backend"]: r["outcome"] for r in found["results"]}
         self.assertEqual(outcomes, {"compute": "skipped", "raster": "skipped", "native": "measured", "cpu": "measured"})
-        done = self.run_program(*SMALL, "--backend", "compute", env=NO_GL)
-        self.assertEqual(done.returncode, 4, done.stderr)
-        self.assertIn("OpenGL", done.stdout)
+        self.assertIn("OpenGL", self.ends(4, (), f"{TINY} --backend compute", env=NO_GL).stdout)
 
     def test_one_failure_is_a_line(self):
         """No machine has a device 30; the rest is measured, and the exit code tells."""
-        done = self.run_program(*SMALL, "--backend", "cpu,compute", "--device", "30", "--json")
-        self.assertEqual(done.returncode, 1, done.stderr)
-        self.assertRegex(done.stderr, r"error: 2 of 4 combinations could not be measured")
+        done = self.ends(1, "error: 2 of 4 combinations could not be measured",
+                         f"{TINY} --backend cpu,compute --device 30 --json")
         outcomes = {r["backend"]: r["outcome"] for r in json.loads(done.stdout)["results"]}
         self.assertEqual(outcomes, {"compute": "failed", "cpu": "measured"})
 
     def test_updates(self):
-        for backend in ("native", "compute"):
-            found, = self.json(*BENCH, "--workload", "pair", "--grid", "2,2,2", "--repeat", "1", "--backend", backend,
-                               "--mode", "sampled", "--updates", "1")["results"]
+        results = self.json(f"{TINY} --backend native,compute --mode sampled --updates 1 -o u.json")["results"]
+        self.assertEqual({found["backend"] for found in results}, {"native", "compute"})
+        for found in results:
             self.assertEqual(found["update"]["subsets"], 1)
             wall, device = (found["update"][f"{name}_seconds"] for name in ("wall", "device"))
             self.assertGreater(wall, device or 0)
-            self.assertEqual(device is None, backend == "native")
-        self.good(*SMALL, "--backend", "native", "--mode", "sampled", "--updates", "1", "-o", "u.json")
-        self.assertEqual(len([line for line in self.table("u.json").splitlines() if " update " in line]), 1)
-        found, = self.json(*SMALL, "--backend", "native", "--mode", "sampled")["results"]
-        self.assertNotIn("update", found)
+            self.assertEqual(device is None, found["backend"] == "native")
+        self.assertEqual(len([line for line in self.table("u.json").splitlines() if " update " in line]), 2)
+        self.assertNotIn("update", self.measured("sampled")[0])
 
     def test_native(self):
         """Both modes by name, as right as cpu's; a tilted module is a line with the reason, and
         passed over where the backend is only meant by default."""
-        found = self.json(*SMALL, "--backend", "native,cpu")["results"]
+        found = self.json(f"{SMALL} --backend native,cpu")["results"]
         for mode in ("sampled", "exact"):
             native, cpu = (next(r for r in found if (r["backend"], r["mode"]) == (b, mode)) for b in ("native", "cpu"))
             self.assertEqual(native["outcome"], "measured")
             self.assertIsNone(native["forward"]["device_seconds"])
             self.assertLess(abs(native["matrix_error"] - cpu["matrix_error"]), 1e-5)
-        tilted = [*BENCH, "--workload", "tilted", "--grid", "2,2,2", "--repeat", "1"]
-        done = self.run_program(*tilted, "--backend", "native", "--mode", "exact")
-        self.assertEqual(done.returncode, 2, done.stderr)
+        tilted = TINY.replace("pair", "tilted")
+        done = self.ends(2, (), f"{tilted} --backend native --mode exact")
         self.assertIn("share an axial direction", done.stdout)
         self.assertIn("share an axial direction", self.table(self.write("tilted.json", done.stdout)))
-        done = self.good(*tilted, "--json", env=NO_GL)
-        outcomes = {(r["backend"], r["outcome"]) for r in json.loads(done.stdout)["results"]}
+        outcomes = {(r["backend"], r["outcome"]) for r in self.json(tilted, env=NO_GL)["results"]}
         self.assertEqual(outcomes, {("compute", "skipped"), ("raster", "skipped"),
                                     ("native", "skipped"), ("cpu", "measured")})
 
     def test_interrupt(self):
-        self.interrupt("back-projecting: ", *BENCH, "--workload", "vista", "--backend", "cpu", "--size", "full", "-o",
-                       self.path("bench.json"))
+        self.interrupt("back-projecting: ", f"{BENCH} --workload vista --backend cpu --size full -o bench.json")
         self.assertFalse(any(re.match("bench", name) for name in os.listdir(self.folder)))
 
 
@@ -268,8 +251,10 @@ class Tables(ProgramTest):
         return self.table(self.write("made.json", json.dumps({"verb": verb, **self.HEAD, **keys, "results": results})))
 
     def rows(self, text, begin):
-        return [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()
-                if line.startswith(f"| {begin} |")]
+        return [self.cells(line) for line in text.splitlines() if line.startswith(f"| {begin} |")]
+
+    def cells(self, line):
+        return [cell.strip() for cell in line.split("|")[1:-1]]
 
     def case(self, workload, case, variant="cuda, bands, buffers", **more):
         """A case of bench direct: 1 ms forward, 2 ms back a view by the device, of a batch half of it."""
@@ -348,11 +333,11 @@ class Tables(ProgramTest):
         after = self.write("after.json", "\n".join(map(json.dumps, made[3:])))
         text = self.table(after, "--before", before)
         row, = (line for line in text.splitlines() if " iteration wall " in line)
-        self.assertEqual([cell.strip() for cell in row.split("|")][3:-1], ["3, 1", "2", "3", "1.500"])
+        self.assertEqual(self.cells(row)[2:], ["3, 1", "2", "3", "1.500"])
         self.assertIn("lines, size 75x75x26, width_voxels 3, lines 500000, tube, tof, cuda", row)
         text = self.table(before, after, "--before", before, before)
         row, = (line for line in text.splitlines() if " iteration wall " in line)
-        self.assertEqual([cell.strip() for cell in row.split("|")][3:-1], ["6, 4", "2", "2.5", "1.250"])
+        self.assertEqual(self.cells(row)[2:], ["6, 4", "2", "2.5", "1.250"])
         self.assertEqual(len(re.findall("^LORaster 1, commit abc", self.table(before), re.M)), 3)
 
     def test_ranks(self):

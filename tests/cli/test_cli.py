@@ -5,7 +5,7 @@ CMakeLists.txt for the other topics."""
 import json, math, os, re, shutil, subprocess
 from pathlib import Path
 
-from program import GRID, NUM_VOXELS, SMALL_RING, ProgramTest, main
+from program import GRID, NUM_VOXELS, SMALL_RING, ProgramTest, main, png_size
 
 VERBS = ["info", "scanner list", "scanner show", "scanner check", "scanner convert", "render",
          "matrix", "matrix join", "matrix verify", "project", "backproject", "sensitivity", "factors", "simulate",
@@ -129,8 +129,7 @@ class Usage(ProgramTest):
     def test_examples_parse(self):
         for verb in VERBS:
             text = self.good(*verb.split(), "--help").stdout
-            example = text[text.index("example\n"):].split()[1:]
-            for word in example:
+            for word in text[text.index("example\n"):].split()[1:]:
                 if word.startswith("-") and not re.match(r"-\d", word):
                     self.assertRegex(text, rf"(?m)^  {word} ")
 
@@ -282,7 +281,7 @@ class Scanner(ProgramTest):
         self.assertEqual([(f["severity"], f["kind"]) for f in found["findings"]],
                          [("suspect", "radius"), ("note", "size")])
         self.ends(3, (), "scanner check ./wrong.yaml --png wrong.png")
-        self.assertEqual(Path("wrong.png").read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
+        self.assertGreater(min(png_size("wrong.png")), 100)
         self.refuse(2, ".png", "scanner check ./wrong.yaml --png wrong.jpg")
         self.write("right.yaml", ring.replace("174", "87.2"))
         self.assertIn("right.yaml: good: ", self.good("scanner check ./right.yaml").stdout)

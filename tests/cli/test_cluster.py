@@ -296,9 +296,7 @@ class Model(ProgramTest):
                              (self.source_root / "docs" / "performance.md").read_text(), re.M)
         forward, back, iteration = map(float, row)
         self.assertAlmostEqual(1e3 * seconds["project"], forward + back, delta=1e-9, msg="put the page's new figures "
-                                                                                         "into the file, and the "
-                                                                                         "script's new tables into "
-                                                                                         "docs/method/cluster-model.md")
+                               "into the file, and the " "script's new tables into " "docs/method/cluster-model.md")
         self.assertAlmostEqual(1e3 * seconds["combine"], iteration - forward - back, delta=1e-9)
         found = json.loads(self.run_script(self.shipped, "--ranks 1 --json").stdout)
         self.assertEqual(len(found["cases"]), 2)
@@ -315,10 +313,9 @@ class Model(ProgramTest):
         for run in by_hand["runs"]:
             seconds = run["seconds"]
             scheme = {"scheme": "exact", "seconds": 8 * sum(seconds.values()),
-                      "project_seconds": 8 * seconds["project"],
-                      "exchange_seconds": 8 * seconds["communicate"],
-                      "waiting_seconds": 8 * seconds["idle"],
-                      "sent_bytes": 8 * 2 * (1 - 1 / run["ranks"]) * 4000, "iterations": 8 * [{}]}
+                      "project_seconds": 8 * seconds["project"], "exchange_seconds": 8 * seconds["communicate"],
+                      "waiting_seconds": 8 * seconds["idle"], "sent_bytes": 8 * 2 * (1 - 1 / run["ranks"]) * 4000,
+                      "iterations": 8 * [{}]}
             one = {"verb": "bench cluster", "scaling": "strong", "scanner": "ring", "backend": "native",
                    "device": "CPU", "grid": {"size": [10, 10, 10]}, "num_lors": 5000,
                    "rank_count": run["ranks"], "results": [{"scheme": "paper"}, scheme],

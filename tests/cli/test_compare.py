@@ -3,10 +3,8 @@
 """Designs compared: figures in closed form, the table, and the picture."""
 import math, os, signal
 
-import pictures
-from program import ProgramTest, main, read_nifti, ring_of
+from program import ProgramTest, main, read_nifti, read_png, ring_of
 
-pictures.NUM_ROWS = 10000  # all that a picture has
 QUICK = "--backend native --grid 8,8,8 --voxel-mm 4 --radii-mm 2,6,10"
 
 
@@ -100,7 +98,7 @@ class Compare(ProgramTest):
         for name in ("solid angle at the centre (%)", "sensitivity at the centre (%)", "crystal volume (cm3)"):
             self.assertGreater(float(rows[name][1]), float(rows[name][0]))
         self.assertEqual(sum(name.startswith("FWHM at ") for name in rows), 9)
-        width, height, pixels = pictures.read_png("c.png")
+        width, height, pixels = read_png("c.png")
         self.assertTrue(width > 1000 and height > 500, (width, height))
         for colour in (bytes((0, 90, 160)), bytes((204, 85, 0))):  # of the two designs, in four charts and legends
             self.assertGreater(sum(row[x:x + 3] == colour for row in pixels for x in range(0, len(row), 3)), 1000)

@@ -126,8 +126,7 @@ class Ge(ProgramTest):
         places = [(place_mm(ids[1], ids[0]), place_mm(ids[3], ids[2])) for ids in self.pairs]
         seen = sum(row(*places[k]) * float(self.sens[k] * self.atten[k]) for k in range(len(self.pairs)))
         rows = [row(*places[k], float(-steps * STEP_MM)) for k, steps in zip(self.chosen, self.events[:, 4])]
-        level = len(rows) / seen.sum()
-        x = numpy.where(seen > 0, level, 0.0)
+        x = numpy.where(seen > 0, len(rows) / seen.sum(), 0.0)
         for subset in 2 * (0, 1):
             sum_back = numpy.zeros_like(x)
             for k in range(subset, len(rows), 2):
@@ -148,11 +147,9 @@ class Ge(ProgramTest):
         """Events are dealt to subsets in turn, and each rank has a slice of each."""
         if MPIRUN is None or not (Path(self.program).parent / "lr_mpi.so").exists():
             self.skipTest("no mpirun")
-        factors = (self.sens * self.atten)[self.chosen].astype(float)
-        expected = self.expected(factors, self.contam)
+        expected = self.expected((self.sens * self.atten)[self.chosen].astype(float), self.contam)
         mpirun(self.program, 3, self.program, *f"{self.recon} --backend native --corrections corrections.h5".split())
-        found = numpy.array(read_nifti("x.nii")[3])
-        self.assertLess(numpy.abs(found - expected).max(), 1e-4 * expected.max())
+        self.assertLess(numpy.abs(numpy.array(read_nifti("x.nii")[3]) - expected).max(), 1e-4 * expected.max())
 
     def test_the_image_is_that_of_the_formulas(self):
         """One command; factors of events are those of the lists, also where they are not those of their LORs."""

@@ -5,7 +5,7 @@ import json, os, random, re, struct
 
 import h5py, numpy
 
-from program import ProgramTest, main, read_nifti, ring_of
+from program import ProgramTest, main, png_size, read_nifti, ring_of
 
 SIZE, EDGE = (20, 18, 6), (2, 2, 2)
 GRID = "--grid 20,18,6 --voxel-mm 2"
@@ -22,8 +22,7 @@ class Direct(ProgramTest):
         values = []
         for k in range(SIZE[0] * SIZE[1] * SIZE[2]):
             x, y = k % SIZE[0], k // SIZE[0] % SIZE[1]
-            inside = 5 <= x < 15 and 4 <= y < 14
-            values.append((2.0 if x < 8 and y < 8 else 1.0) if inside else 0.0)
+            values.append((2.0 if x < 8 and y < 8 else 1.0) if (5 <= x < 15 and 4 <= y < 14) else 0.0)
         return self.image(name, values, SIZE, EDGE)
 
     def counts(self, name="y.h5", *more):
@@ -69,10 +68,7 @@ class Tables(Direct):
         self.assertEqual(found["identifiers"], 20)  # voxels to 19 mm, 1 mm each, borders above
         self.assertEqual((found["kernels"], found["epsilon_mm"]), (20, 1))
         self.assertEqual(found["half"], [1, 5, 1])  # 3 sigma: 3.8, 11.5, 3.2 mm
-        raw = open("t.png", "rb").read()
-        self.assertEqual(raw[:8], b"\x89PNG\r\n\x1a\n")
-        width, height = struct.unpack(">2I", raw[16:24])
-        self.assertGreater(min(width, height), 300)
+        self.assertGreater(min(png_size("t.png")), 300)
 
     def test_models(self):
         for model in (["--model variant1 --edge-mm 90"], ["--model variant2"],
@@ -81,8 +77,7 @@ class Tables(Direct):
         both = self.json(f"direct lut {KERNEL} {GRID} --asymmetric -o t.png")
         self.assertEqual(both["kernels"], 2 * both["identifiers"])
         wide = self.json(f"direct lut {KERNEL} {GRID} --support 12 -o t.png")
-        thin = self.json(f"direct lut {KERNEL} {GRID} -o t.png")
-        self.assertGreater(wide["offsets"], thin["offsets"])
+        self.assertGreater(wide["offsets"], self.json(f"direct lut {KERNEL} {GRID} -o t.png")["offsets"])
 
     def test_measured_kernels(self):
         path = self.write("k.yaml", "distance_mm: [0, 20]\nfirst_offset_mm: -4\noffset_step_mm: 2\n"
@@ -192,8 +187,7 @@ class Factors(Direct):
             done = self.good(f"{RECON} --data y.h5 {kernel} {CPU} --algorithm osem --views-per-block 6 --iterations 2",
                              "-o r.nii.gz", *more)
             self.assertEqual("without --factors" in done.stderr, not more)
-            image = self.values().reshape(self.SIZE[::-1])
-            profile = image[3:-3, 6:10, 6:10].mean(axis=(1, 2))
+            profile = self.values().reshape(self.SIZE[::-1])[3:-3, 6:10, 6:10].mean(axis=(1, 2))
             spreads.append(profile.std() / profile.mean())
         print(f"spread of the axial profile: {spreads[0]:.3f}, with factors {spreads[1]:.3f}")
         self.assertGreater(spreads[0], 0.15)
@@ -204,8 +198,7 @@ class Factors(Direct):
         number of threads are those asked for."""
         scanner = ["--scanner", self.write("gap.yaml", GAP_RING), "--directions 4"]
         _, plain = self.factors(self.WIDE, *scanner)
-        crystals = 16 * 2 * 15 * 12
-        halves = self.write("e.txt", "0.5\n" * crystals)
+        halves = self.write("e.txt", "0.5\n" * (16 * 2 * 15 * 12))
         water = self.image("mu.nii.gz", [0.0096] * (16 * 16 * 21), self.SIZE, (2.3,) * 3)
         report, less = self.factors(self.WIDE, *scanner, f"--efficiencies {halves} --threads 1")
         self.assertTrue(numpy.allclose(less, plain / 4, rtol=1e-5))
@@ -254,8 +247,7 @@ class Reconstructions(Direct):
         self.good(*recon, "--iterations 4 -o whole.npy")
         self.good(*recon, "--iterations 2 -o half.npy")
         rest = [*recon, "--iterations 2 --initial half.npy"]
-        done = self.good(*rest, "--after 2 --save-every 1 -o rest.npy")
-        self.assertIn("iteration 4", done.stderr)
+        self.assertIn("iteration 4", self.good(*rest, "--after 2 --save-every 1 -o rest.npy").stderr)
         self.assertTrue(os.path.exists("rest.iter3.npy"))
         self.good(*rest, "-o anew.npy")
         whole, rest, anew = (numpy.load(f"{name}.npy") for name in ("whole", "rest", "anew"))
@@ -420,8 +412,7 @@ class Bench(ProgramTest):
         self.refuse(1, "no/such", *bench, "--case", "variant 2", "-o", "no/such/folder.json")
 
     def test_a_case_of_the_paper(self):
-        found = self.json("bench", "direct", "--workload", "caches", "--backend", "cpu",
-                          "--repeat", "1", "--seconds", "1", "--paper")
+        found = self.json("bench direct --workload caches --backend cpu --repeat 1 --seconds 1 --paper")
         case, = found["results"]
         self.assertEqual(case["workload"], "caches")
         # 29 x 5 x 3 at most, and the ellipsoid's share of it in most views

@@ -272,8 +272,7 @@ class Simulate(Castor):
     def test_times_and_order_are_random(self):
         """Times of a uniform process (Kolmogorov and Smirnov), LORs without a trend in time."""
         self.good(f"simulate {self.on_ring} --phantom spheres {GRID} --counts 5000 --seed 3 -o y.Cdh --duration 100")
-        raw = Path("y.Cdf").read_bytes()
-        events = list(struct.iter_unpack("<III", raw))
+        events = list(struct.iter_unpack("<III", Path("y.Cdf").read_bytes()))
         times = [event[0] / 100e3 for event in events]
         self.assertEqual(times, sorted(times))
         n = len(times)
@@ -364,8 +363,7 @@ class Versions(Castor):
                       f["name"] != "modelName"]
         block = self.type_of(model, "EventTimeBlock")["fields"]
         block[:] = [block[0]] + [{**f, "type": [None, f["type"]]} for f in reversed(block[1:3])]
-        event = self.type_of(model, "CoincidenceEvent")["fields"]
-        event.reverse()
+        self.type_of(model, "CoincidenceEvent")["fields"].reverse()
         self.type_of(model, "TimeInterval")["fields"] = [{"name": "start", "type": "int64"},
                                                          {"name": "stop", "type": "uint64"}]
         self.expect_as_before(model, header, blocks)
@@ -379,8 +377,7 @@ class Versions(Castor):
         signal = ("ExternalSignalTimeBlock", {"timeInterval": {"start": 0, "stop": 1}, "signalID": 900, "signalValues":
                                               [1.5] * 1000})
         self.expect_as_before(model, header, [move, *blocks, signal])
-        done = self.good("events show new.petsird")
-        self.assertIn("tells 1 times of movements", done.stderr)
+        self.assertIn("tells 1 times of movements", self.good("events show new.petsird").stderr)
 
     def example(self, schema, kind, names=None):
         """A value that says something: 7, or a list of one."""
@@ -470,8 +467,7 @@ class Versions(Castor):
     def test_tapered_crystals(self):
         model, header, blocks = self.base()
         kind = header["scanner"]["scannerGeometry"]["replicatedModules"][0]
-        shape = kind["object"]["detectingElements"]["object"]["shape"]
-        corner = shape["corners"][5]["c"][1]
+        corner = kind["object"]["detectingElements"]["object"]["shape"]["corners"][5]["c"][1]
         corner[1] += 0.4
         yardl.write_file("new.petsird", json.dumps(model), header, blocks)
         self.refuse(3, ["new.petsird", "no right boxes", "mm off"], "scanner show ./new.petsird")

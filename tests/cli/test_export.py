@@ -150,12 +150,10 @@ print(json.dumps([float(x) for x in torch.mv(coo, torch.ones(a.shape[1]))]))
 
 class Agree(ExportTest):
     def check(self, on):
-        rng = np.random.default_rng(3)
-        image = rng.uniform(0.1, 1, NUM_VOXELS)
+        image = np.random.default_rng(3).uniform(0.1, 1, NUM_VOXELS)
         x = self.image("x.nii", list(image))
         a = self.load(self.export("m.h5", on=on))
-        by_lor = self.load(self.export("l.h5", "--by lor", on=on))
-        self.same(by_lor, sparse.csr_matrix(a.T), 0)
+        self.same(self.load(self.export("l.h5", "--by lor", on=on)), sparse.csr_matrix(a.T), 0)
         self.good("project", on.replace(GRID, ""), f"--image {x} -o y.h5")
         with h5py.File("y.h5") as file:
             y = file["lor/values"][:].astype(np.float64)
@@ -262,8 +260,8 @@ class Choose(ExportTest):
     def test_text_of_lors(self):
         """A line of text is the same element whichever side the rows are."""
         lines = [sorted(Path(self.export("m.tsv", *more)).read_text().splitlines()) for more in ([], ["--by lor"])]
-        elements = [{tuple(line.split("\t")[:10]): float(line.split("\t")[10]) for line in text if
-                     not line.startswith("row")} for text in lines]
+        elements = [{tuple(line.split("\t")[:10]): float(line.split("\t")[10]) for line in text
+                     if not line.startswith("row")} for text in lines]
         self.assertEqual((set(elements[0]), len(elements[0])), (set(elements[1]), self.whole.nnz))
         for key, value in elements[0].items():
             self.assertLess(abs(elements[1][key] / value - 1), 1e-7)
@@ -271,8 +269,7 @@ class Choose(ExportTest):
     def test_tube(self):
         self.good(f"matrix {self.on} --lor 0,1,2,4,3,0 -o t.nii.gz")
         pairs, offsets = self.pairs_of("whole.h5")
-        lor = offsets[pairs.index((0, 4))] + (2 * 4 + 1) * 16 + 3
-        tube = self.whole[:, [lor]].toarray()[:, 0]
+        tube = self.whole[:, [(offsets[pairs.index((0, 4))] + (2 * 4 + 1) * 16 + 3)]].toarray()[:, 0]
         self.assertGreater(tube.max(), 0)
         self.assertTrue((self.values("t.nii.gz") == tube).all())
         self.refuse(2, "crystal 9, 0", f"matrix {self.on} --lor 0,9,0,4,0,0 -o x.nii")
@@ -333,8 +330,7 @@ class Verify(ExportTest):
                  seed in (1, 2, 3, 4, 5, 1)]
         self.assertGreater(len(set(again)), 1)  # other voxels have other errors
         self.assertEqual(again[0], again[5])
-        done = self.good("matrix verify s.h5 --seed 7")
-        self.assertIn("drawn with --seed 7", done.stdout)
+        self.assertIn("drawn with --seed 7", self.good("matrix verify s.h5 --seed 7").stdout)
         self.good(f"matrix {self.on_ring} --at 0,0,0 --at 1,2,3 -o p.h5")
         self.assertEqual(self.json("matrix verify p.h5")["rows_are"], "points")
 
@@ -348,8 +344,7 @@ class Verify(ExportTest):
                     print(f"skipped: no device for {backend}")
                     continue
                 self.assertEqual(done.returncode, 0, done.stderr)
-                found = self.json(f"matrix verify {path} --backend cpu")
-                self.assertEqual(found["mode"], mode)
+                self.assertEqual(self.json(f"matrix verify {path} --backend cpu")["mode"], mode)
 
     def test_large_modules(self):
         """Pairs of 2^20 LORs: native sorts their elements instead of adding them in place."""

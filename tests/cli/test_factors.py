@@ -36,8 +36,7 @@ class Factors(FactorsTest):
     NUM_CRYSTALS = 128
 
     def blob(self):
-        chance = np.random.default_rng(5)
-        return joseph.Image(0.01 * chance.random((6, 5, 3)), (3.1, 2.9, 4.2))
+        return joseph.Image(0.01 * np.random.default_rng(5).random((6, 5, 3)), (3.1, 2.9, 4.2))
 
     def test_attenuation_is_the_exact_integral(self):
         image = self.blob()
@@ -199,8 +198,7 @@ class Joseph(FactorsTest):
     def labels(self):
         raw = gzip.open(self.real_data("phantom/colin27_labels_2mm.nii.gz")).read()
         size = struct.unpack_from("<3h", raw, 42)
-        values = np.frombuffer(raw, np.uint8, math.prod(size), 352)
-        return values.reshape(size, order="F").astype(float)
+        return np.frombuffer(raw, np.uint8, math.prod(size), 352).reshape(size, order="F").astype(float)
 
     def setUp(self):
         super().setUp()
@@ -219,8 +217,7 @@ class Joseph(FactorsTest):
         few = absorbed[:500]
         own = joseph.exact(image, tuple(end[few] for end in lines))
         self.assertLess(np.abs(lors.values[drawn[few]] / np.exp(-own) - 1).max(), 1e-5)
-        ratio = lors.values[drawn] / np.exp(-wanted) - 1
-        return self.rms(ratio[absorbed]), len(absorbed)
+        return self.rms((lors.values[drawn] / np.exp(-wanted) - 1)[absorbed]), len(absorbed)
 
     @staticmethod
     def rms(values):

@@ -72,8 +72,7 @@ class Images(ProgramTest):
         expected = Path("expected.h5").read_bytes()
         mu = f"--mu {reference} --mu-unit 1/mm"
         self.good(f"project {self.on_ring} {image} {mu} -o attenuated.h5")
-        attenuated = Path("attenuated.h5").read_bytes()
-        self.assertNotEqual(expected, attenuated)
+        self.assertNotEqual(expected, Path("attenuated.h5").read_bytes())
         for ending in ENDINGS:
             path = "x" + ending
             self.good(f"sensitivity {self.on_ring} {ODD_GRID} -o {path}")
@@ -187,8 +186,7 @@ class Projections(ProgramTest):
             keys = header_of("x.hv")
             size = [int(n) for n in by_index(keys, "matrix size")]
             step, first = (by_index(keys, key) for key in ("scaling factor (mm/pixel)", "first pixel offset (mm)"))
-            voxels = np.fromfile("x.v", "<f4").reshape(size[::-1])
-            (at,) = np.argwhere(voxels)
+            (at,) = np.argwhere(np.fromfile("x.v", "<f4").reshape(size[::-1]))
             x, y = (first[k] + step[k] * at[2 - k] for k in (0, 1))
             z = first[2] + step[2] * (at[0] - (size[2] - 1) / 2)
             self.check_place(ProjectionData("y.hs"), x, y, z)
@@ -204,8 +202,7 @@ class StirMatrix(ProgramTest):
 
     def read_matrix(self, name):
         """{(segment, view, axial, t): (indices [n][3] of z, y, x, values)} and the header."""
-        text = Path(name).read_text()
-        lines = text.splitlines()
+        lines = Path(name).read_text().splitlines()
         self.assertEqual(lines[0], "Projection Matrix By Bin From File Parameters :=")
         self.assertEqual(lines[-1], "End Projection Matrix By Bin From File Parameters :=")
         keys = header_of(name)

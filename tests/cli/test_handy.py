@@ -5,10 +5,7 @@ counts seen, frames in one file."""
 import gzip, math, os, re, struct
 from pathlib import Path
 
-import pictures
-from program import GRID, NUM_VOXELS, ProgramTest, main, read_nifti, write_nifti
-
-pictures.NUM_ROWS = 10000  # all that a picture has
+from program import GRID, NUM_VOXELS, ProgramTest, main, read_nifti, read_png, write_nifti
 
 
 class Measurement(ProgramTest):
@@ -163,8 +160,7 @@ class Lists(ProgramTest):
             times.append([float(row[0]) for row in rows])
         both, first, second = times
         self.assertEqual((len(both), both[:prompts[0]]), (sum(prompts), first))
-        shift = {round(late - early, 3) for late, early in zip(both[prompts[0]:], second)}
-        self.assertEqual(len(shift), 1)
+        self.assertEqual(len({round(late - early, 3) for late, early in zip(both[prompts[0]:], second)}), 1)
         self.assertGreaterEqual(both[prompts[0]], both[prompts[0] - 1])
         once = self.image_of("--events 1.petsird")
         self.good("events merge 1.petsird 1.petsird -o twice.petsird")
@@ -224,8 +220,7 @@ class Seen(ProgramTest):
             return 0.5 * (math.erf((k + 0.5) / sigma) - math.erf((k - 0.5) / sigma))
         for row, value in enumerate(found):
             k = (row % 15 - 7, row // 15 % 13 - 6, row // 15 // 13 - 5)
-            wanted = 8 * share(k[0], 0) * share(k[1], 1) * share(k[2], 2)
-            self.assertAlmostEqual(value, wanted, delta=2e-4)
+            self.assertAlmostEqual(value, 8 * share(k[0], 0) * share(k[1], 1) * share(k[2], 2), delta=2e-4)
         self.refuse(2, "--fwhm-mm", "smooth point.nii wide.nii")
         self.refuse(2, "wider than the image", "smooth point.nii other.nii --fwhm-mm 50")
 
@@ -262,7 +257,7 @@ class Seen(ProgramTest):
         self.good(f"phantom point --at {x_mm},0,0 --grid 21,21,3 --voxel-mm 1,1,4 -o p.nii")
         self.good(f"simulate {self.on_ring} --image p.nii --expected -o y.h5")
         self.good(f"sinogram y.h5 --scanner {self.scanner} -o y.png")
-        width, height, rows = pictures.read_png("y.png")
+        width, height, rows = read_png("y.png")
         colours = [[tuple(row[3 * x:3 * x + 3]) for x in range(width)] for row in rows]
         is_dark = [[sum(colour) < 180 for colour in line] for line in colours]
         left = min(x for x in range(width) if sum(line[x] for line in is_dark) > 300) + 2

@@ -26,8 +26,7 @@ class Bounds(ProgramTest):
     def seconds_of(self, *arguments):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         done = self.run_program(*arguments)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return after.ru_utime - before.ru_utime, done
+        return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before.ru_utime, done
 
     def assert_linear(self, make, *verb, least=1):
         """16 times as much takes some 16 times as long, or 28 where it no longer fits the processor's caches; a square
@@ -55,8 +54,7 @@ class Bounds(ProgramTest):
             lines.append(f"- {{center_mm: [{300 * c:.9g},{300 * s:.9g},{k // 200 * 6}], u: [{-s:.12g},{c:.12g},0], "
                          "v: [0,0,1], crystals: [1,1], pitch_mm: [4,4], face_mm: [4,4], depth_mm: 5}")
         path = self.write("listed.yaml", "\n".join(lines) + "\n")
-        shown = self.json(f"scanner show {path}", **within(500))
-        self.assertEqual(shown["num_pairs"], 8000 * 7999 // 2)
+        self.assertEqual(self.json(f"scanner show {path}", **within(500))["num_pairs"], 8000 * 7999 // 2)
 
     def test_ctrl_c_is_answered(self):
         path = self.write("many.yaml", MANY + "coincidence: {field_of_view_mm: 3000}\n")
@@ -90,8 +88,7 @@ class Bounds(ProgramTest):
             draw = random.Random(1)  # the same ones first: both end at the same crystal
             alone = [(draw.uniform(-9e4, 9e4), draw.uniform(10, 9e4), draw.uniform(-9e4, 9e4)) for
                      _ in range(2000 * factor)]
-            twins = [(x + 1, y, z) for x, y, z in alone]
-            return self.table(f"lone{factor}", alone + twins)
+            return self.table(f"lone{factor}", alone + [(x + 1, y, z) for x, y, z in alone])
         self.assert_linear(make, "scanner", "show", least=2)
 
     def test_crystals_in_a_heap(self):

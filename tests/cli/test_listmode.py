@@ -28,8 +28,7 @@ def correlation(a, b):
 
 class Listmode(ProgramTest):
     def image(self, *arguments):
-        report = self.json("recon", *arguments, "-o x.nii")
-        return report, read_nifti("x.nii")[3]
+        return self.json("recon", *arguments, "-o x.nii"), read_nifti("x.nii")[3]
 
     def test_the_image_is_what_was_simulated(self):
         self.good(f"simulate {SIMULATED} --counts 3e5 --truth truth.nii -o ev.petsird")
@@ -231,8 +230,7 @@ class Listmode(ProgramTest):
 class Bench(ProgramTest):
     def figures(self, *arguments):
         out = self.path("bench.json")
-        self.good("bench", "listmode", "--backend", "native", "--repeat", "3", "--seconds", "0.1", "-o", out,
-                  *arguments)
+        self.good("bench listmode --backend native --repeat 3 --seconds 0.1 -o", out, *arguments)
         return self.table(out), json.loads(Path(out).read_text())
 
     def test_table_of_lines(self):

@@ -5,10 +5,10 @@
 A case is a name, a command, an exit code and words that the sentence must hold. Code 0 is a mistake that is warned of,
 because somebody may mean it. What other tests ask is not asked again: broken files are in tests/io/damaged.c, numbers
 that are none in test_cli.py."""
-import gzip, math, os, shutil, struct, subprocess, tempfile
+import gzip, os, shutil, struct, subprocess, tempfile
 from pathlib import Path
 
-from program import CPU, GRID, NUM_VOXELS, SMALL_RING, ProgramTest, main, ring_of, write_nifti
+from program import CPU, GRID, NUM_VOXELS, SMALL_RING, ProgramTest, main, ring_of, write_nifti, write_npy
 
 SIZE, VOXEL_MM = (6, 5, 3), (3, 3, 4)
 ON = "--scanner ring.yaml --backend cpu --threads 1"
@@ -262,61 +262,43 @@ class Mistakes(ProgramTest):
 
     def put_metaimage(self, name, kind, order):
         """Floats, whose header may name another type or byte order."""
-        Path(name + ".raw").write_bytes(struct.pack(f"{order}{NUM_VOXELS}f", *[0.5 + 0.01 * k for k in range(NUM_VOXELS)]))
+        values = [0.5 + 0.01 * k for k in range(NUM_VOXELS)]
+        Path(name + ".raw").write_bytes(struct.pack(f"{order}{NUM_VOXELS}f", *values))
         self.write(name + ".mhd", "ObjectType = Image\nNDims = 3\nBinaryData = True\nBinaryDataByteOrderMSB = False\n"
                    f"CompressedData = False\nOffset = -7.5 -6 -4\nElementSpacing = 3 3 4\nDimSize = 6 5 3\n"
                    f"ElementType = {kind}\nElementDataFile = {name}.raw\n")
 
-    def put_array(self, name, shape):
-        head = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}"
-        head = head.ljust(117) + "\n"
-        count = math.prod(shape)
-        Path(name).write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() +
-                               struct.pack(f"<{count}f", *[1] * count))
-
     def make_files(self):
-        self.write("ring.yaml", SMALL_RING)
-        self.write("narrow.yaml", SMALL_RING.replace("view_mm: 30", "view_mm: 8"))
-        for name, radius in [("double", "120"), ("half", "30"), ("cm", "6"), ("m", "0.06")]:
+        for folder in ("heads", "folder"):
+            os.mkdir(folder)
+        for name, radius in (("double", "120"), ("half", "30"), ("cm", "6"), ("m", "0.06"), ("comma", "40,5")):
             self.write(f"{name}.yaml", README_RING.replace("radius_mm: 60", f"radius_mm: {radius}"))
-        self.put_image("x.nii", 1.0)
-        self.put_image("zero.nii", 0.0)
-        self.put_image("negative.nii", -1.0, 1.0)
-        self.put_image("faint.nii", 1e-6)
-        self.put_image("hu.nii", 40.0, -1000.0)
-        self.put_image("shifted.nii", 1064.0, 24.0)
-        self.put_image("mm.nii", 0.0096)
-        self.put_image("cm.nii", 0.096)
+        for name, text in {"ring.yaml": SMALL_RING, "heads/scanner.yaml": SMALL_RING,
+                           "narrow.yaml": SMALL_RING.replace("view_mm: 30", "view_mm: 8"),
+                           "close.yaml": README_RING.replace("ring_pitch_mm: 22", "ring_pitch_mm: 10"),
+                           "empty.petsird": "", "m.npz": "", "empty.h5": "", "eff.csv": "crystal,efficiency\n0,1\n",
+                           "few.txt": "1\n" * 127, "percent.txt": "100\n" * 128, "none.txt": "0\n" * 128}.items():
+            self.write(name, text)
+        for name, *values in (("x", 1.0), ("zero", 0.0), ("negative", -1.0, 1.0), ("faint", 1e-6), ("mm", 0.0096),
+                              ("cm", 0.096), ("hu", 40.0, -1000.0), ("shifted", 1064.0, 24.0)):
+            self.put_image(f"{name}.nii", *values)
         self.put_image("far.nii", 0.0096, shift_mm=900)
         self.put_image("corner.nii", 0.0096, shift_mm=25)
         write_nifti("other.nii", (4, 4, 4), (3, 3, 3), [1.0] * 64)
         self.put_metaimage("swapped", "MET_FLOAT", ">")
         self.put_metaimage("whole", "MET_INT", "<")
-        self.write("comma.yaml", README_RING.replace("radius_mm: 60", "radius_mm: 40,5"))
-        self.write("close.yaml", README_RING.replace("ring_pitch_mm: 22", "ring_pitch_mm: 10"))
         Path("utf16.yaml").write_bytes(README_RING.encode("utf-16"))
-        self.write("empty.petsird", "")
-        self.write("m.npz", "")
-        os.mkdir("heads")
-        self.write("heads/scanner.yaml", SMALL_RING)
-        self.put_array("cube.npy", (3, 5, 6))
-        self.write("eff.csv", "crystal,efficiency\n0,1\n")
-        self.write("few.txt", "1\n" * 127)
-        self.write("percent.txt", "100\n" * 128)
-        self.write("none.txt", "0\n" * 128)
-        self.write("empty.h5", "")
-        self.put_array("four.npy", (2, 3, 5, 6))
-        os.mkdir("folder")
+        write_npy("cube.npy", (3, 5, 6), [1.0] * 90)
+        write_npy("four.npy", (2, 3, 5, 6), [1.0] * 180)
         simulate = f"simulate {self.on_ring} {GRID} --phantom spheres --counts 9000"
         for name in ("y.h5", "e.petsird", "e.Cdh"):
             self.good(f"{simulate} -o {name}")
         self.good("direct deposit --activity x.nii --scanner penn-labr3 --count 99 --backend cpu --azimuths 2",
                   "--tilts 1 --grid 64,64,16 --voxel-mm 8 -o d.h5")
-        self.good("factors", "--scanner", self.scanner, "--efficiencies", "percent.txt", "-o", "zero.h5")
+        self.good(f"factors --scanner {self.scanner} --efficiencies percent.txt -o zero.h5")
         self.set_to_zero("zero.h5")
         self.good(f"matrix {self.on_ring} --at 0,0,0 -o m.h5")
-        raw = Path("e.petsird").read_bytes()
-        Path("e.petsird.gz").write_bytes(gzip.compress(raw))
+        Path("e.petsird.gz").write_bytes(gzip.compress(Path("e.petsird").read_bytes()))
 
     def set_to_zero(self, name):
         """Of a file that holds efficiencies of 100: 10000 in all LORs in coincidence."""
@@ -371,8 +353,7 @@ class Mistakes(ProgramTest):
         events = self.json("events show panels.petsird")["prompts"]
         listmode = f"recon {cube} --algorithm osem -o panels.nii --operator listmode --events panels.petsird"
         for command, most in [(f"{osem} --data panels.h5", 4), (listmode, min(events, 7)), (direct, 2)]:
-            found = self.json(command)
-            self.assertEqual(found["subsets"], most)
+            self.assertEqual(self.json(command)["subsets"], most)
             self.refuse(2, "subsets", f"{command} --subsets 50")
         for name in ("panels.yaml", "panels.h5", "panels.petsird", "panels.nii"):
             os.remove(name)
@@ -401,8 +382,7 @@ class Mistakes(ProgramTest):
         ring = f"--scanner ring.yaml {AT} --backend native --dry-run -o o.nii"
         osem = f"recon {ring} --data y.h5 --algorithm osem --iterations"
         for command, keeps in ((f"{osem} 3", True), (f"{osem} 4", True), (f"sensitivity {ring}", False)):
-            forecast = self.json(command)["forecast"]
-            self.assertEqual(forecast["matrix_bytes"] > 0, keeps, command)
+            self.assertEqual(self.json(command)["forecast"]["matrix_bytes"] > 0, keeps, command)
 
     def test_right_radius_passes(self):
         self.write("right.yaml", README_RING)

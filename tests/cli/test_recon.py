@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Black-box tests of the verb recon beyond plain ML-EM: list mode, OSEM, RAMLA, randoms and factors.
+"""Black-box tests of simulated counts and of the verb recon: ML-EM, list mode, OSEM, RAMLA, randoms and factors.
 
 The topic `head` reconstructs the real acquisition of a Biograph mMR with the command that the help of recon shows. It
 takes minutes on two processors, so that CTest does not run it; tools/test.sh --full does."""
-import array, itertools, math, os, random, resource, struct
+import itertools, math, os, random, re, resource, shutil, struct
 from pathlib import Path
 
-from program import CPU, GRID, NUM_VOXELS, ProgramTest, main, read_nifti
+from program import CPU, GRID, NUM_VOXELS, ProgramTest, main, png_size, read_nifti, write_npy
 
 PROMPT = 1 << 30
 TAG = 1 << 31
@@ -108,6 +108,66 @@ class ReconTest(ProgramTest):
         return [step["log_likelihood"] for step in found["iterations"]]
 
 
+class Simulate(ProgramTest):
+    def test_expected_counts(self):
+        found = self.json(f"simulate {self.on_ring} --phantom spheres {GRID} --counts 1e5 --expected -o e.h5",
+                          "--truth t.nii")
+        self.assertLess(abs(found["counts"] / 1e5 - 1), 1e-5)
+        # The truth projects onto the expectation.
+        self.assertLess(abs(self.json(f"project {self.on_ring} --image t.nii -o p.h5")["sum"] / 1e5 - 1), 1e-5)
+
+    def test_poisson(self):
+        simulate = f"simulate {self.on_ring} --phantom spheres {GRID} --counts 100000"
+        sums = [self.json(f"{simulate} --seed {seed} -o {k}.h5")["counts"] for k, seed in enumerate([1, 1, 2])]
+        self.assertEqual((sums[0], sums[0]), (sums[1], round(sums[0])))
+        for total in sums:
+            self.assertLess(abs(total - 1e5), 6 * math.sqrt(1e5))
+
+    def test_image(self):
+        image = self.image()
+        found = self.json(f"simulate {self.on_ring} --image {image} --expected -o e.h5")
+        sens = self.json(f"sensitivity {self.on_ring} {GRID} -o s.nii")
+        self.assertLess(abs(found["counts"] / sens["sum"] - 1), 1e-5)
+
+    def test_labels(self):
+        labels = self.image("labels.nii", [float(k % 5) for k in range(NUM_VOXELS)])
+        found = self.json(f"simulate {self.on_ring} --phantom colin27 --labels {labels} {GRID} --counts 1000",
+                          "--expected -o e.h5")
+        self.assertLess(abs(found["counts"] / 1000 - 1), 1e-5)
+
+
+class Mlem(ProgramTest):
+    def test_iterations(self):
+        data = self.expected_counts()
+        found = self.json(f"recon {self.on_ring} {GRID} --algorithm mlem --data {data} --iterations 6 --save-every 2",
+                          "-o x.nii.gz")
+        steps = found["iterations"]
+        self.assertEqual([s["number"] for s in steps], [1, 2, 3, 4, 5, 6])
+        for before, after in zip(steps, steps[1:]):
+            self.assertGreater(after["log_likelihood"], before["log_likelihood"] - 1e-6 * abs(before["log_likelihood"]))
+        for step in steps:
+            self.assertLess(abs(step["sensitive_counts"] / step["measured_counts"] - 1), 1e-5)
+        self.assertFalse(found["stopped"])
+        for k in (2, 4, 6):
+            self.assertTrue(os.path.exists(f"x.iter{k}.nii.gz"))
+        self.assertFalse(os.path.exists("x.iter5.nii.gz"))
+        last, saved = [read_nifti(n)[3] for n in ("x.nii.gz", "x.iter6.nii.gz")]
+        self.assertEqual(last, saved)
+        self.assertLess(abs(sum(last) / found["emissions"] - 1), 1e-5)
+
+    def test_log_has_a_line_per_iteration(self):
+        done = self.good(f"recon {self.on_ring} {GRID} --data {self.expected_counts()} --iterations 3 -o x.nii")
+        self.assertEqual(len(re.findall(r"iteration \d+: log-likelihood", done.stderr)), 3)
+        self.assertIn("x.nii", done.stdout)
+
+    def test_additive(self):
+        data = self.expected_counts()
+        shutil.copy(data, "b.h5")  # the data itself is refused
+        found = self.json(f"recon {self.on_ring} {GRID} --data {data} --additive b.h5 --iterations 2 -o x.nii")
+        step = found["iterations"][0]
+        self.assertGreater(step["estimated_counts"], step["measured_counts"])
+
+
 class Osem(ReconTest):
     def test_defaults(self):
         found = self.recon(f"--data {self.expected_counts()} --algorithm osem")
@@ -136,11 +196,8 @@ class Osem(ReconTest):
         self.assertRegex(done.stderr, r"done in .*, peak memory [0-9.]+ MiB")
 
     def test_picture(self):
-        found = self.recon(f"--data {self.expected_counts()} --png x.png")
-        self.assertEqual(found["picture"], "x.png")
-        raw = Path("x.png").read_bytes()
-        self.assertEqual(raw[:8], b"\x89PNG\r\n\x1a\n")
-        width, height = struct.unpack_from(">2I", raw, 16)
+        self.assertEqual(self.recon(f"--data {self.expected_counts()} --png x.png")["picture"], "x.png")
+        width, height = png_size("x.png")
         self.assertGreater(width, 3 * height / 2)  # three slices in a row
 
 
@@ -216,8 +273,7 @@ class Ramla(ReconTest):
 
 class Psf(ReconTest):
     def image(self, *more):
-        found = self.recon("--data y.h5 --iterations 8", *more)
-        return found, self.values()
+        return self.recon("--data y.h5 --iterations 8", *more), self.values()
 
     def test_with_and_without(self):
         """EM keeps the counts where forward, back and sensitivity belong together."""
@@ -338,8 +394,7 @@ class Siemens(ReconTest):
         self.assertNotIn("randoms", found)
 
     def test_headers(self):
-        words = self.random_events(100, 0)
-        events = self.events(words, header=None)
+        events = self.events(self.random_events(100, 0), header=None)
         self.refuse_recon(3, ["events.l", "header"], f"--events {events}")
         elsewhere = self.write("about", HEADER)
         found = self.recon(f"--events {events} --header {elsewhere} --iterations 1")
@@ -349,8 +404,7 @@ class Siemens(ReconTest):
         self.refuse_recon(3, ["gone.hdr", "header"], f"--events {events} --header gone.hdr")
 
     def test_formats_are_told_apart(self):
-        words = self.random_events(100, 0)
-        self.events(words, "events.dat")
+        self.events(self.random_events(100, 0), "events.dat")
         self.refuse_recon(3, ["events.dat", "neither SAFIR", "--header"], f"--events events.dat")
         found = self.recon("--events events.dat --header events.l.hdr --iterations 1")
         self.assertEqual(found["events"]["prompts"], 100)
@@ -400,8 +454,7 @@ class Siemens(ReconTest):
             a = [63.019 * math.cos(n * 2 * math.pi / around), 63.019 * math.sin(n * 2 * math.pi / around)]
             way = [source_mm[0] - a[0], source_mm[1] - a[1]]
             t = -2 * (a[0] * way[0] + a[1] * way[1]) / (way[0] ** 2 + way[1] ** 2)
-            b = math.atan2(a[1] + t * way[1], a[0] + t * way[0])
-            other = round(b / (2 * math.pi) * around) % around
+            other = round(math.atan2(a[1] + t * way[1], a[0] + t * way[0]) / (2 * math.pi) * around) % around
             records.append(2 | 2 << 8 | n << 16 | other << 32)
         signature = b"MUPET CListModeData\0" + bytes(4) + b"\xa5" * 8
         Path("a.clm.safir").write_bytes(signature + struct.pack(f"<{around}Q", *records))
@@ -421,18 +474,12 @@ class Siemens(ReconTest):
 class Factors(ReconTest):
     NUM_CRYSTALS = MODULES * ACROSS * RINGS
 
-    def npy(self, name, values):
-        text = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({len(values)},), }}"
-        text += " " * (117 - len(text)) + "\n"
-        head = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode()
-        Path(name).write_bytes(head + array.array("f", values).tobytes())
-        return name
-
     def test_uniform_efficiencies_scale_the_image(self):
         """Half of the efficiency at both ends: four times the activity for the same counts."""
         data = self.expected_counts()
         plain = self.recon(f"--data {data} --iterations 3")
-        half = self.recon(f"--data {data} --iterations 3 --efficiencies", self.npy("e.npy", [0.5] * self.NUM_CRYSTALS))
+        write_npy("e.npy", [self.NUM_CRYSTALS], [0.5] * self.NUM_CRYSTALS)
+        half = self.recon(f"--data {data} --iterations 3 --efficiencies e.npy")
         text = self.recon(f"--data {data} --iterations 3 --efficiencies",
                           self.write("e.txt", "# all alike\n" + "0.5\n" * self.NUM_CRYSTALS))
         self.assertLess(abs(half["emissions"] / plain["emissions"] / 4 - 1), 1e-4)
@@ -564,4 +611,5 @@ class Head(ReconTest):
         self.assertTrue(detected * 352 / 129 < found["emissions"] < detected * 352 / 129 * 6, found["emissions"])
 
 
-main({"osem": Osem, "ramla": Ramla, "bsrem": Bsrem, "psf": Psf, "siemens": Siemens, "factors": Factors, "head": Head})
+main({"simulate": Simulate, "recon": Mlem, "osem": Osem, "ramla": Ramla, "bsrem": Bsrem, "psf": Psf, "siemens": Siemens,
+      "factors": Factors, "head": Head})

@@ -1,11 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Black-box tests of the pictures of render."""
-import json, math, os, random, re, resource, shutil, struct
+"""Black-box tests of the pictures of render, and of what all pictures share: names of any kind, the same bytes in every
+run, and machines without fonts."""
+import json, math, os, random, re, resource, shutil
 from pathlib import Path
 
-from pictures import count_ink, read_png
-from program import CPU, GRID, SMALL_RING, ProgramTest, main, read_rows
+from program import CPU, GRID, SMALL_RING, ProgramTest, main, png_size, read_png, read_rows
+
+LONG = "a scanner whose name goes on and on, beyond what any picture has room for " * 20
+NAMES = {"letters": "Łódź, κατασκευή, 東京, µPET ±0.5°", "long": LONG, "one word": "W" * 2000,
+         "terminal": "\\e]0;owned\\x07\\e[31mred\\x85", "turned": "\\u202Ereversed\\u2066",
+         "lines": "one\\ntwo\\r\\tthree"}
 
 
 def two_modules(face, degrees):
@@ -27,8 +32,9 @@ def read_npy(path):
     return shape, memoryview(raw[10 + length:]).cast("f")
 
 
-def png_size(path):
-    return struct.unpack(">2I", Path(path).read_bytes()[16:24])
+def count_ink(picture, top=0, bottom=None):
+    """Pixels of those rows that are not white."""
+    return sum(row[x:x + 3] != b"\xff\xff\xff" for row in picture[2][top:bottom] for x in range(0, len(row), 3))
 
 
 class Render(ProgramTest):
@@ -65,7 +71,7 @@ class Render(ProgramTest):
         self.assertIn("contact_sheet.png", names)
         for name in names:
             if name.endswith(".png"):
-                self.assertEqual((self.folder / "p" / name).read_bytes()[:4], b"\x89PNG")
+                self.assertGreater(min(png_size(f"p/{name}")), 0)
 
     def test_failure_leaves_nothing(self):
         """Neither a half folder nor, in one that is there, files of two runs; after kill -9 the next run is good."""
@@ -90,8 +96,7 @@ class Render(ProgramTest):
                                                                                     "4], face_mm: [3.8, 3.8]",
                                                                                     "crystals: [1, 16], pitch_mm: [2, "
                                                                                     "1], face_mm: [1.9, 0.9]"))
-        found = self.json(f"render --scanner {narrow} {CPU} --at 0,0,0 -o p")
-        self.assertEqual(len(found["modules"]), 16)
+        self.assertEqual(len(self.json(f"render --scanner {narrow} {CPU} --at 0,0,0 -o p")["modules"]), 16)
         header = (self.folder / "p" / "contact_sheet.png").read_bytes()[:24]
         captions = 6 * len("module 1: crystals met" + "module 1: weight") - 2
         self.assertGreater(int.from_bytes(header[16:20], "big"), 3 * captions)
@@ -99,8 +104,7 @@ class Render(ProgramTest):
     def test_every_machine_draws(self):
         """auto takes the projector's shaders, whatever else is faster here; cpu without OpenGL."""
         found = self.json(f"render --scanner {self.scanner} --at 0,0,0 -o p")
-        wanted = "raster" if self.has_opengl() else "cpu"
-        self.assertEqual(found["operator"]["backend"], wanted)
+        self.assertEqual(found["operator"]["backend"], "raster" if self.has_opengl() else "cpu")
         self.assertTrue(found["modules"])
         record = json.loads(Path("p/render.json").read_text())
         for key in ("scanner", "point_mm", "modules", "weights"):
@@ -144,8 +148,7 @@ class Render(ProgramTest):
         letters on the sheet."""
         found, said, _ = self.draw("stand_in", env=env)
         self.assertEqual(found["operator"]["backend"], "cpu")
-        lines = [line for line in said.splitlines() if line]
-        self.assertEqual(len(lines), 1, said)
+        self.assertEqual(len([line for line in said.splitlines() if line]), 1, said)
         for word in ["warning", "drawn by backend cpu", "raster cannot run here", *words]:
             self.assertIn(word, said)
         self.assertTrue(said.rstrip().endswith(found["operator"]["passed_over"]))
@@ -153,8 +156,7 @@ class Render(ProgramTest):
         narrow = f"module_{found['modules'][0]}_colour.png"
         heights = [png_size(self.folder / folder / narrow)[1] for folder in ("stand_in", "cpu")]
         self.assertGreater(heights[0], heights[1])
-        ink = [count_ink(read_png(self.folder / folder / "contact_sheet.png")[2], 36, 56) for
-               folder in ("stand_in", "cpu")]
+        ink = [count_ink(read_png(f"{folder}/contact_sheet.png", 56), 36) for folder in ("stand_in", "cpu")]
         self.assertGreater(ink[1], 100)
         self.assertGreater(ink[0], 1.5 * ink[1])
         self.refuse(4 if "OpenGL" in words else 1, words, f"render --scanner {self.scanner} --backend raster",
@@ -189,8 +191,7 @@ class Render(ProgramTest):
         self.assertIn("raster", self.good(recon, env=env).stderr)
 
     def test_one_module(self):
-        found = self.json(f"render {self.on_ring} --at 3,0,0 --module 4 -o p")
-        self.assertEqual(found["modules"], [4])
+        self.assertEqual(self.json(f"render {self.on_ring} --at 3,0,0 --module 4 -o p")["modules"], [4])
 
     def test_refusals(self):
         self.refuse(2, "--at", f"render {self.on_ring} -o p")
@@ -288,13 +289,12 @@ class Compare(ProgramTest):
         found = self.compare("1,4", "0.5,0,0")
         self.assertEqual(set(os.listdir("c")), {"compare.png", "lors.npy", "exact.npy", "sampled_R1.npy",
                                                 "difference_R1.npy", "sampled_R4.npy", "difference_R4.npy"})
-        self.assertEqual((self.folder / "c" / "compare.png").read_bytes()[:4], b"\x89PNG")
+        self.assertGreater(min(png_size("c/compare.png")), 0)
         self.assertEqual((found["operator"]["mode"], found["output"]), ("exact", "c"))
 
     def test_table(self):
         for words, rays in ((["--compare 1,2,8"], [1, 2, 8]), (["--compare"], [4]), (["--compare --rays 3"], [3])):
-            done = self.good(f"render {self.on_ring} --at 0.5,0,0", *words, "-o t")
-            lines = done.stdout.splitlines()[2:]
+            lines = self.good(f"render {self.on_ring} --at 0.5,0,0", *words, "-o t").stdout.splitlines()[2:]
             self.assertEqual([int(line.split()[0]) for line in lines], rays)
 
     def test_backends_agree(self):
@@ -313,8 +313,7 @@ class Compare(ProgramTest):
 
     def test_nothing_to_see(self):
         """A module that is never the farther one of a pair with a LOR there."""
-        done = self.good(f"render {self.on_ring} --at 12,0,0 --module 0 --compare 2 -o c")
-        self.assertIn("no LOR with primary module 0", done.stderr)
+        self.ends(0, "no LOR with primary module 0", f"render {self.on_ring} --at 12,0,0 --module 0 --compare 2 -o c")
         self.assertFalse(os.path.exists("c"))
 
     def test_refusals(self):
@@ -334,4 +333,47 @@ class Compare(ProgramTest):
         self.refuse(1, "ring.yaml", f"render {self.on_ring} --at 0,0,0 --compare -o ring.yaml")
 
 
-main({"render": Render, "compare": Compare})
+class Pictures(ProgramTest):
+    def named(self, name):
+        return self.write("named.yaml", SMALL_RING.replace("name: small ring", f'name: "{name}"'))
+
+    def check(self, scanner, **options):
+        self.good(f"scanner check {scanner} --png c.png", **options)
+        return read_png("c.png", 90)  # the title, and some of what is below it
+
+    def test_names(self):
+        """Every name has ink in the title, keeps to the page, and leaves what is below it alone."""
+        width, height, plain = self.check(self.scanner)
+        for kind, name in NAMES.items():
+            found = self.check(self.named(name))
+            self.assertEqual(found[:2], (width, height), kind)
+            self.assertGreater(count_ink(found, 0, 34), 300, kind)
+            self.assertEqual(found[2][36:], plain[36:], kind)
+            self.assertEqual(sum(row[3 * (width - 20):] != b"\xff" * 60 for row in found[2][:34]), 0, kind)
+
+    def test_panels(self):
+        """Names of scanners head the slices of a reconstruction, and make the panel no wider than the slices do."""
+        self.good(f"simulate {self.on_ring} --phantom spheres {GRID} --counts 3000 -o y.h5")
+        sizes = {}
+        for kind, name in {"short": "ring", **NAMES}.items():
+            scanner = self.named(name)
+            self.good(f"recon --scanner {scanner} {CPU} --threads 1 {GRID} --data y.h5 --iterations 1 -o x.nii --png "
+                      "x.png")
+            picture = read_png("x.png", 34)
+            sizes[kind] = picture[:2]
+            self.assertGreater(count_ink(picture), 150, kind)
+            self.assertLess(picture[0], 2000)
+        self.assertEqual(len(set(sizes.values())), 1, sizes)
+
+    def test_same_bytes(self):
+        for k in (0, 1):
+            self.good(f"render {self.on_ring} --at 1,2,0 --compare 1,2 -o c{k}")
+            self.good(f"render {self.on_ring} --at 1,2,0 -o r{k}")
+        names = [name for name in os.listdir(self.folder / "r0") if name.endswith(".png")]
+        self.assertGreater(len(names), 4)
+        for name in names:
+            self.assertEqual(*((self.folder / f"r{k}" / name).read_bytes() for k in (0, 1)), name)
+        self.assertEqual(*((self.folder / f"c{k}" / "compare.png").read_bytes() for k in (0, 1)))
+
+
+main({"render": Render, "compare": Compare, "pictures": Pictures})

@@ -4,9 +4,7 @@
 they lack."""
 import importlib.util, json, os, shutil, subprocess, sys
 
-import pictures  # noqa: F401  which finds png
-from program import HANG_S, ProgramTest, main, split
-from png import read as read_png
+from program import HANG_S, ProgramTest, main, read_png, split
 
 HAS_MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
 PICTURES = [f"figure{n}.png" for n in range(5, 11)] + ["caches5.png"]

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What verbs say before and during long work, and how soon a signal ends them."""
 import os, random, re, resource, shutil, signal, subprocess, time, unittest
+from pathlib import Path
 
-from program import NUM_VOXELS, ProgramTest, main, ring_of, split
+from program import (CPU, GRID, HANG_S, NUM_VOXELS, ProgramTest, main, preloadable, preloading, read_nifti, ring_of,
+                     split)
 
 VISTA = "--scanner ge-explore-vista-dr"
 MMR = "--scanner siemens-mmr"
@@ -69,8 +71,7 @@ class Signals(ProgramTest):
             self.assertTrue(said.endswith("loraster: stopped\n"), said)
             self.assertNotIn("loraster: error:", said)
             self.assertLess(seconds, MOST_S, said)
-            left = set(os.listdir(self.folder)) - there
-            self.assertLessEqual(left, set(leaves), said)
+            self.assertLessEqual(set(os.listdir(self.folder)) - there, set(leaves), said)
         for name in set(leaves) & set(os.listdir(self.folder)) - there:
             if os.path.isdir(name):
                 shutil.rmtree(name)
@@ -100,8 +101,7 @@ class RowSignals(Signals):
         self.check(f"matrix verify m.h5 {rows} --compare 1000")
 
     def test_scanners_and_factors(self):
-        values = [0.01] * NUM_VOXELS
-        self.image("mu.nii", values=values, voxel_mm=(60, 60, 60))
+        self.image("mu.nii", values=[0.01] * NUM_VOXELS, voxel_mm=(60, 60, 60))
         ring = self.write("rings.yaml", MANY_MODULES)
         self.check(f"scanner check {ring}")
         self.check(f"factors {MMR} --mu mu.nii --mu-unit 1/mm --threads 1 -o f.h5")
@@ -259,5 +259,85 @@ class Bar(ProgramTest):
         self.assertNotIn("projecting", running.said)
 
 
-main({"signals_rows": RowSignals, "signals_data": DataSignals, "signals_pictures": PictureSignals, "forecast":
-      Forecast, "bar": Bar})
+class Stop(ProgramTest):
+    def begin_recon(self, until="iteration 2:", **options):
+        process = self.start(f"recon {self.on_ring} {GRID} --data {self.expected_counts()} --iterations 100000",
+                             "-o x.nii", **options)
+        seen = ""
+        while until not in seen:
+            line = process.stderr.readline()
+            self.assertNotEqual(line, "", f"ended early: {seen}")
+            seen += line
+        return process
+
+    def test_signals_keep_the_last_iteration(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            with self.subTest(number):
+                process = self.begin_recon()
+                process.send_signal(number)
+                _, rest = process.communicate(timeout=HANG_S)
+                self.assertEqual(process.returncode, 1, rest)
+                self.assertTrue(rest.endswith("loraster: stopped\n"), rest)
+                self.assertGreaterEqual(int(re.search(r"stopped after iteration (\d+)", rest).group(1)), 2)
+                self.assertGreater(sum(read_nifti("x.nii")[3]), 0)
+                os.remove("x.nii")
+
+    def test_nohup(self):
+        """Whoever has started it may have said that a closed terminal is not meant."""
+        process = self.begin_recon(preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        process.send_signal(signal.SIGHUP)
+        self.assertIn("iteration", process.stderr.readline())
+        process.send_signal(signal.SIGTERM)
+        self.assertIn("stopped", process.communicate(timeout=HANG_S)[1])
+
+    @staticmethod
+    def catches(pid):
+        """Whether SIGTERM has a handler: from the program's first moments on."""
+        with open(f"/proc/{pid}/status", encoding="ascii") as file:
+            caught, = re.findall(r"SigCgt:\s*(\w+)", file.read())
+        return bool(int(caught, 16) >> (signal.SIGTERM - 1) & 1)
+
+    def test_first_moments(self):
+        for words in [["sensitivity --scanner siemens-mmr --grid 99,99,99 --voxel-mm 2 -o s.nii"],
+                      ["bench correspondence --size full --backend native"]] * 3:
+            process = self.start(*words)
+            while not self.catches(process.pid):
+                self.assertIsNone(process.poll())
+            process.send_signal(signal.SIGTERM)
+            said = process.communicate(timeout=HANG_S)[1]
+            self.assertEqual(process.returncode, 1, said)
+            self.assertTrue(said.endswith("loraster: stopped\n"), said)
+        self.assertEqual(os.listdir(self.folder), ["ring.yaml"])
+
+    def test_last_moments(self):
+        """Counts are drawn, and being written: none are left, or all, and it says which. On a slow disk, too."""
+        for environment in None, preloading(preloadable(os.environ["LORASTER_SLOW_FOLDER"], self.addCleanup)):
+            process = self.start("simulate --scanner ge-explore-vista-dr --phantom derenzo --grid 20,20,4",
+                                 "--voxel-mm 2 --samples 1 --backend native --counts 1000000.0 -o y.h5",
+                                 env=environment)
+            while "counts drawn" not in process.stderr.readline():
+                self.assertIsNone(process.poll())
+            process.send_signal(signal.SIGTERM)
+            said = process.communicate(timeout=HANG_S)[1]
+            is_there = os.path.exists("y.h5")
+            self.assertEqual(process.returncode, 0 if is_there else 1, said)
+            self.assertIn("it is complete" if is_there else "loraster: stopped\n", said)
+            Path("y.h5").unlink(missing_ok=True)
+
+    def test_reader_has_gone(self):
+        """A reader that wants no more, such as `head`, ends the program without an error, and without SIGPIPE."""
+        process = self.start("scanner show siemens-mmr --crystals")
+        process.stdout.readline()
+        process.stdout.close()
+        process.stdout = None
+        said = process.communicate(timeout=HANG_S)[1]
+        self.assertEqual((process.returncode, said), (0, ""))
+
+    def test_interrupt_of_one_projection_leaves_nothing(self):
+        self.interrupt("back-projecting: ", f"sensitivity --scanner ge-explore-vista-dr {CPU} --grid 96,96,16",
+                       "--voxel-mm 0.45 -o s.nii")
+        self.assertEqual(os.listdir(self.folder), ["ring.yaml"])
+
+
+main({"stop": Stop, "signals_rows": RowSignals, "signals_data": DataSignals, "signals_pictures": PictureSignals,
+      "forecast": Forecast, "bar": Bar})

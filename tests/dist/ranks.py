@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs programs by mpirun: for the tests of this folder."""
-import os, shutil, subprocess, sys
+import array, atexit, os, shutil, subprocess, sys, tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
@@ -16,17 +16,32 @@ module: {crystals: [4, 4], pitch_mm: [4, 4], face_mm: [3.8, 3.8], depth_mm: 10}
 coincidence: {field_of_view_mm: 30}
 tof: {resolution_ps: 400}
 """
-GRID = ["--grid", "12,11,5", "--voxel-mm", "2"]
+GRID = "--grid 12,11,5 --voxel-mm 2"
 
 
 def need_mpirun(program):
     """Ends the test as skipped where there is no MPI."""
-    if MPIRUN is None:
-        print("skipped: no mpirun")
+    if MPIRUN is None or not (Path(program).parent / "lr_mpi.so").exists():
+        print("skipped: no mpirun" if MPIRUN is None else "skipped: built without MPI")
         sys.exit(77)
-    if not (Path(program).parent / "lr_mpi.so").exists():
-        print("skipped: built without MPI")
-        sys.exit(77)
+
+
+def in_folder():
+    """Goes into a folder that lasts as long as the test and holds ring.yaml."""
+    folder = tempfile.TemporaryDirectory()
+    atexit.register(folder.cleanup)
+    os.chdir(folder.name)
+    Path("ring.yaml").write_text(RING)
+
+
+def image(name):
+    return array.array("f", Path(name).read_bytes()[352:])
+
+
+def apart(a, b):
+    """The largest difference of two images, as a share of the first one's largest voxel."""
+    a, b = image(a), image(b)
+    return max(abs(x - y) for x, y in zip(a, b)) / max(a)
 
 
 def environment(program):
@@ -45,12 +60,10 @@ def command(ranks, words):
 
 def mpirun(program, ranks, *words, code=0):
     """What the ranks print together; they must end with that exit code (None: any but 0)."""
-    done = subprocess.run(command(ranks, words), env=environment(program), capture_output=True,
-                          text=True, timeout=HANG_S)
-    good = done.returncode != 0 if code is None else done.returncode == code
-    if not good:
-        raise AssertionError(f"{ranks} ranks of {' '.join(map(str, words))}: exit code "
-                             f"{done.returncode}\n{done.stdout}\n{done.stderr}")
+    done = subprocess.run(command(ranks, words), env=environment(program), capture_output=True, text=True,
+                          timeout=HANG_S)
+    said = f"{ranks} ranks of {' '.join(map(str, words))}: exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
+    assert done.returncode != 0 if code is None else done.returncode == code, said
     return done
 
 

@@ -7,26 +7,24 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
 from program import SMALL_RING, write_nifti  # noqa: E402
 
-SIZE, EDGES = (3, 3, 2), (6, 5, 6)
-GRID = ["--grid", "3,3,2", "--voxel-mm", "6,5,6"]
+GRID, DIRECT_GRID = "--grid 3,3,2 --voxel-mm 6,5,6", "--grid 8,7,4 --voxel-mm 4"
 NUM_CRYSTALS = 8 * 16
-KERNEL = ["--tof-ps", "60", "--radial-mm", "3", "--axial-mm", "2.5"]
-VIEWS = ["--azimuths", "2", "--tilts", "1", "--acceptance-deg", "16"]
+KERNEL = "--tof-ps 60 --radial-mm 3 --axial-mm 2.5"
+VIEWS = "--azimuths 2 --tilts 1 --acceptance-deg 16"
 VARIANTS = ["columns", "threads", "instructions", "shared-memory", "texture-cache"]
-DIRECT_GRID = ["--grid", "8,7,4", "--voxel-mm", "4"]
 
 
 @dataclass
 class Case:
-    """One small run. `tolerance`: of images whose sums are made in any order; 0 = the same bytes.
-    `is_timed`: what it prints and writes as JSON holds times. `keeps`: endings of what a run that
-    failed may leave to go on from. `is_short`: all its calls can fail in a reasonable time. `always`: names or
-    numbers of calls that are in every spread, the first so many and the last of them (`ends`).
-    `surroundings`: variables of its environment. `choices`: what it chooses between by a stopwatch, each as
-    options that settle it: it makes the same bytes as with one of them."""
+    """One small run, in a folder beside its inputs. `tolerance`: of images whose sums are made in any order; 0 = the
+    same bytes. `is_timed`: what it prints and writes as JSON holds times. `keeps`: endings of what a run that failed
+    may leave to go on from. `is_short`: all its calls can fail in a reasonable time. `always`: names or numbers of
+    calls that are in every spread, the first so many and the last of them (`ends`). `surroundings`: variables of its
+    environment. `choices`: what it chooses between by a stopwatch, each as options that settle it: it makes the same
+    bytes as with one of them."""
     name: str
     backend: str
-    arguments: list
+    command: str
     tolerance: float = 0.0
     is_timed: bool = False
     keeps: tuple = ()
@@ -41,162 +39,133 @@ class Case:
         return f"{self.name}.{self.backend}" if self.backend else self.name
 
 
-class Inputs:
-    def __init__(self, folder, run):
-        """run: runs the program with these arguments in the folder, and ends unless all is good."""
-        self.folder = Path(folder)
-        self.run = run
-        self.scanner = self.write("ring.yaml", SMALL_RING)
-        self.values = [0.5 + (7 * k % 11) / 11 for k in range(3 * 3 * 2)]
-        write_nifti(self.path("x.nii.gz"), SIZE, EDGES, self.values)
-        write_nifti(self.path("mu.nii"), SIZE, EDGES, [0.01 * v for v in self.values])
-        write_nifti(self.path("a.nii"), (8, 7, 4), (4, 4, 4), [1.0 + k % 3 for k in range(224)])
-        self.write("e.txt", "\n".join(str(0.8 + 0.01 * (k % 30)) for k in range(NUM_CRYSTALS)))
-        on = ["--scanner", self.scanner, "--backend", "cpu", "--threads", "1"]
-        run("simulate", *on, "--phantom", "spheres", *GRID, "--counts", "20000", "-o", "y.h5")
-        run("project", *on, "--image", "x.nii.gz", "-o", "p.h5")
-        run("matrix", *on, *GRID, "--mode", "sampled", "-o", "m.h5")
-        for k in (1, 2):
-            run("matrix", *on, *GRID, "--mode", "sampled", "--part", f"{k}/2", "-o", f"m{k}.h5")
-        run("direct", "deposit", "--activity", "a.nii", "--scanner", self.scanner, "--tof-ps", "60",
-            *VIEWS, "--count", "5000", "--threads", "1", "--backend", "cpu", "-o", "h.h5")
-        run("simulate", *on, "--phantom", "spheres", *GRID, "--counts", "2000", "-o", "l.petsird")
-        run("events", "convert", "l.petsird", "c.Cdh", "--scanner", self.scanner)
-
-    def path(self, name):
-        return str(self.folder / name)
-
-    def write(self, name, text):
-        (self.folder / name).write_text(text)
-        return self.path(name)
+def make_inputs(folder, run):
+    """run: runs a command of the program in the folder, and ends unless all is good."""
+    def path(name):
+        return Path(folder) / name
+    path("ring.yaml").write_text(SMALL_RING)
+    values = [0.5 + (7 * k % 11) / 11 for k in range(3 * 3 * 2)]
+    write_nifti(path("x.nii.gz"), (3, 3, 2), (6, 5, 6), values)
+    write_nifti(path("mu.nii"), (3, 3, 2), (6, 5, 6), [0.01 * v for v in values])
+    write_nifti(path("a.nii"), (8, 7, 4), (4, 4, 4), [1.0 + k % 3 for k in range(224)])
+    path("e.txt").write_text("\n".join(str(0.8 + 0.01 * (k % 30)) for k in range(NUM_CRYSTALS)))
+    on = "--scanner ring.yaml --backend cpu --threads 1"
+    run(f"simulate {on} --phantom spheres {GRID} --counts 20000 -o y.h5")
+    run(f"project {on} --image x.nii.gz -o p.h5")
+    run(f"matrix {on} {GRID} --mode sampled -o m.h5")
+    for k in (1, 2):
+        run(f"matrix {on} {GRID} --mode sampled --part {k}/2 -o m{k}.h5")
+    run(f"direct deposit --activity a.nii --tof-ps 60 {VIEWS} --count 5000 {on} -o h.h5")
+    run(f"simulate {on} --phantom spheres {GRID} --counts 2000 -o l.petsird")
+    run("events convert l.petsird c.Cdh --scanner ring.yaml")
 
 
-def backend_cases(inputs, backend):
-    on = ["--scanner", inputs.scanner, "--backend", backend, "--threads", "2"]
+def backend_cases(backend):
+    on = f"--scanner ../ring.yaml --backend {backend} --threads 2"
     is_gl = backend in ("raster", "compute")
-    sampled = [*on, "--mode", "sampled", "--rays", "2"]
-    image, data = inputs.path("x.nii.gz"), inputs.path("y.h5")
-    recon = ["recon", *on, *GRID, "--data", data, "--iterations", "1" if is_gl else "2"]
+    sampled = f"{on} --mode sampled --rays 2"
+    recon = f"recon {on} {GRID} --data ../y.h5 --iterations {1 if is_gl else 2}"
     # On graphics hardware atomics add in any order.
     loose = 1e-4 if is_gl else 0.0
-    yield Case("render", backend, ["render", *sampled, "--at", "1,0,0", "--module", "0", "-o", "r"])
+    yield Case("render", backend, f"render {sampled} --at 1,0,0 --module 0 -o r")
     for ending in ("h5",) if is_gl else ("h5", "npz"):
-        yield Case(f"matrix_{ending}", backend, ["matrix", *sampled, *GRID, "-o", f"m.{ending}"],
-                   keeps=(".part", ".part-rows"))
-    absorption = [] if backend == "native" else ["--mu", inputs.path("mu.nii")]
-    yield Case("project", backend, ["project", *on, "--image", image, "--deterministic", *absorption, "-o", "y.h5"])
-    yield Case("project_sampled", backend, ["project", *sampled, "--image", image, "--deterministic", "-o", "y.h5"])
-    yield Case("backproject", backend, ["backproject", *on, *GRID, "--data", inputs.path("p.h5"), "-o", "b.nii"],
+        yield Case(f"matrix_{ending}", backend, f"matrix {sampled} {GRID} -o m.{ending}", keeps=(".part", ".part-rows"))
+    project = "--image ../x.nii.gz --deterministic -o y.h5"
+    yield Case("project", backend, f"project {on} {project}" + ("" if backend == "native" else " --mu ../mu.nii"))
+    yield Case("project_sampled", backend, f"project {sampled} {project}")
+    yield Case("backproject", backend, f"backproject {on} {GRID} --data ../p.h5 -o b.nii",
                always=("pairs of stacks", "glGetProgramiv"))
-    yield Case("sensitivity", backend, ["sensitivity", *sampled, *GRID, "--store", "no", "-o", "s.nii.gz"])
-    yield Case("simulate", backend, ["simulate", *on, "--phantom", "spheres", *GRID, "--counts",
-                                     "5000", "--deterministic", "--truth", "t.nii", "-o", "c.h5"])
+    yield Case("sensitivity", backend, f"sensitivity {sampled} {GRID} --store no -o s.nii.gz")
+    yield Case("simulate", backend,
+               f"simulate {on} --phantom spheres {GRID} --counts 5000 --deterministic --truth t.nii -o c.h5")
     for store in ("yes", "no"):
-        yield Case(f"recon_mlem_store_{store}", backend,
-                   [*recon, "--algorithm", "mlem", "--store", store, "-o", "x.nii"], loose, True)
+        yield Case(f"recon_mlem_store_{store}", backend, f"{recon} --algorithm mlem --store {store} -o x.nii", loose,
+                   True)
     yield Case("recon_osem", backend,
-               [*recon, "--algorithm", "osem", "--subsets", "2", "--store", "no", "--efficiencies",
-                inputs.path("e.txt"), "-o", "x.nii"], loose, True, always=("factors", "subsets"))
+               f"{recon} --algorithm osem --subsets 2 --store no --efficiencies ../e.txt -o x.nii", loose, True,
+               always=("factors", "subsets"))
     if backend in ("cpu", "compute", "raster"):
-        yield Case("bench", backend, ["bench", "correspondence", "--workload", "pair", "--grid", "2,2,1", "--mode",
-                                      "sampled", "--rays", "1", "--repeat", "1", "--seconds", "1", "--backend", backend,
-                                      "-o", "b.json"], is_timed=True, keeps=(".json",), is_short=not is_gl)
+        bench = "bench correspondence --workload pair --grid 2,2,1 --mode sampled --rays 1 --repeat 1 --seconds 1"
+        yield Case("bench", backend, f"{bench} --backend {backend} -o b.json", is_timed=True, keeps=(".json",),
+                   is_short=not is_gl)
 
 
-def direct_cases(inputs, backend):
-    on = ["--backend", backend, "--threads", "2"]
-    histo, image = inputs.path("h.h5"), inputs.path("a.nii")
-    loose = 0.0 if backend == "cpu" else 1e-4
+def direct_cases(backend):
+    on = f"--backend {backend} --threads 2"
+    project, loose = f"direct project --image ../a.nii {KERNEL} {VIEWS}", 0.0 if backend == "cpu" else 1e-4
     for variant in VARIANTS if backend == "cuda" else ():
-        yield Case(f"direct_project_{variant}", backend, ["direct", "project", "--image", image, *KERNEL, *VIEWS, *on,
-                                                          "--variant", variant, "-o", "h.h5"], loose)
+        yield Case(f"direct_project_{variant}", backend, f"{project} {on} --variant {variant} -o h.h5", loose)
     if backend != "cuda":
-        yield Case("direct_deposit", backend, ["direct", "deposit", "--activity", image, "--scanner", inputs.scanner,
-                                               "--tof-ps", "60", "--count", "500", *VIEWS, *on, "-o", "h.h5"])
-    storages = ["buffers"] if backend == "cpu" else ["buffers", "textures"]
-    for storage in storages:
-        kind = [*on] if backend == "cpu" else [*on, "--storage", storage]
-        yield Case(f"direct_project_{storage}", backend, ["direct", "project", "--image", image, *KERNEL, *VIEWS, *kind,
-                                                          "-o", "h.h5"], loose)
-        yield Case(f"direct_back_{storage}", backend,
-                   ["direct", "project", "--histo", histo, *KERNEL, *kind, "-o", "b.nii"], loose)
-        for algorithm, block in (("ramla", "1"), ("osem", "10")):
+        yield Case("direct_deposit", backend, "direct deposit --activity ../a.nii --scanner ../ring.yaml --tof-ps 60 "
+                   f"--count 500 {VIEWS} {on} -o h.h5")
+    for storage in ["buffers"] if backend == "cpu" else ["buffers", "textures"]:
+        kind = on if backend == "cpu" else f"{on} --storage {storage}"
+        yield Case(f"direct_project_{storage}", backend, f"{project} {kind} -o h.h5", loose)
+        yield Case(f"direct_back_{storage}", backend, f"direct project --histo ../h.h5 {KERNEL} {kind} -o b.nii", loose)
+        for algorithm, block in (("ramla", 1), ("osem", 10)):
             yield Case(f"direct_recon_{algorithm}_{storage}", backend,
-                       ["recon", "--operator", "direct", "--data", histo, *KERNEL, "--iterations", "1",
-                        "--algorithm", algorithm, "--views-per-block", block, *kind, "-o", "x.nii"],
-                       loose, True)
+                       f"recon --operator direct --data ../h.h5 {KERNEL} --iterations 1 --algorithm {algorithm} "
+                       f"--views-per-block {block} {kind} -o x.nii", loose, True)
 
 
-def listmode_cases(inputs, backend):
+def listmode_cases(backend):
     yield Case("recon_listmode", backend,
-               ["recon", "--operator", "listmode", "--scanner", inputs.scanner, "--backend",
-                backend, "--threads", "2", *GRID, "--events", inputs.path("l.petsird"),
-                "--tof-ps", "200", "--sensitivity-lines", "500", "--iterations", "1", "-o",
-                "x.nii"], 1e-4 if backend == "cuda" else 0.0, is_timed=True,
-               always=("lines", "sums of an image"))
+               f"recon --operator listmode --scanner ../ring.yaml --backend {backend} --threads 2 {GRID} --events "
+               "../l.petsird --tof-ps 200 --sensitivity-lines 500 --iterations 1 -o x.nii",
+               1e-4 if backend == "cuda" else 0.0, is_timed=True, always=("lines", "sums of an image"))
 
 
-def plain_cases(inputs):
-    on = ["--scanner", inputs.scanner, "--backend", "cpu", "--threads", "2"]
-    yield Case("check", "", ["scanner", "check", inputs.scanner, *GRID, "--png", "c.png"], always=("the list of LORs",))
-    yield Case("show", "", ["scanner", "show", inputs.scanner])
-    yield Case("list", "", ["scanner", "list"])
-    yield Case("phantom", "", ["phantom", "spheres", *GRID, "-o", "p.mha"])
-    for name in ("s.geom", "s.hscan", "s.yaml"):
-        yield Case(f"convert_{name[2:]}", "", ["scanner", "convert", inputs.scanner, name])
-    yield Case("events_show", "", ["events", "show", inputs.path("l.petsird")], always=("a YAML document",))
-    yield Case("events_castor", "", ["events", "convert", inputs.path("l.petsird"), "c.Cdh"])
-    yield Case("events_petsird", "", ["events", "convert", inputs.path("c.Cdh"), "e.petsird",
-                                      "--scanner", inputs.scanner])
-    yield Case("direct_lut", "", ["direct", "lut", *KERNEL, *DIRECT_GRID, "-o", "t.png"])
-    yield Case("direct_factors", "", ["direct", "factors", "--scanner", inputs.scanner, "--efficiencies",
-                                      inputs.path("e.txt"), "--mu", inputs.path("mu.nii"), "--directions", "2",
-                                      "--threads", "2", *VIEWS, *DIRECT_GRID, "-o", "n.h5"])
-    yield Case("matrix_verify", "", ["matrix", "verify", inputs.path("m.h5"), "--compare", "2", "--backend", "cpu"])
-    yield Case("matrix_join", "", ["matrix", "join", inputs.path("m1.h5"), inputs.path("m2.h5"), "-o", "m.h5"])
-    yield Case("render_compare", "cpu", ["render", *on, "--at", "1,0,0", "--module", "0",
-                                         "--compare", "1,2", "-o", "r"])
-    for name in ("m.mtx", "m.tsv", "m.hpm"):
-        yield Case(f"matrix_{name[2:]}", "cpu", ["matrix", *on, "--mode", "sampled", "--rays", "2", *GRID, "-o", name],
-                   keeps=(".part", ".part-rows"), always=("modules",))
-    yield Case("matrix_lors", "cpu", ["matrix", *on, *GRID, "--by", "lor", "--lors", "0:40", "--efficiencies",
-                                      inputs.path("e.txt"), "-o", "m.h5"], keeps=(".part", ".part-rows"))
-    yield Case("matrix_at", "cpu", ["matrix", *on, "--at", "1,0,0", "-o", "m.tsv"])
-    yield Case("matrix_lor", "cpu", ["matrix", *on, *GRID, "--lor", "0,1,1,4,1,1", "-o", "l.nii"])
-    yield Case("simulate_events", "cpu", ["simulate", *on, "--phantom", "spheres", *GRID,
-                                          "--counts", "2000", "-o", "e.petsird"])
-    stores = (("--store", "yes"), ("--store", "no"))
-    yield Case("recon_events", "cpu", ["recon", *on, *GRID, "--events", inputs.path("l.petsird"), "--iterations", "1",
-                                       "--png", "x.png", "-o", "x.hv"], is_timed=True, choices=stores)
-    yield Case("recon_mu", "cpu", ["recon", *on, *GRID, "--data", inputs.path("y.h5"), "--mu", inputs.path("mu.nii"),
-                                   "--mu-as", "factors", "--iterations", "1", "--efficiencies", inputs.path("e.txt"),
-                                   "-o", "x.mhd"], is_timed=True, choices=stores)
+def plain_cases():
+    scanner, on = "--scanner ../ring.yaml", "--scanner ../ring.yaml --backend cpu --threads 2"
+    rows, stores = (".part", ".part-rows"), ("--store yes", "--store no")
+    yield Case("check", "", f"scanner check ../ring.yaml {GRID} --png c.png", always=("the list of LORs",))
+    yield Case("show", "", "scanner show ../ring.yaml")
+    yield Case("list", "", "scanner list")
+    yield Case("phantom", "", f"phantom spheres {GRID} -o p.mha")
+    for ending in ("geom", "hscan", "yaml"):
+        yield Case(f"convert_{ending}", "", f"scanner convert ../ring.yaml s.{ending}")
+    yield Case("events_show", "", "events show ../l.petsird", always=("a YAML document",))
+    yield Case("events_castor", "", "events convert ../l.petsird c.Cdh")
+    yield Case("events_petsird", "", f"events convert ../c.Cdh e.petsird {scanner}")
+    yield Case("direct_lut", "", f"direct lut {KERNEL} {DIRECT_GRID} -o t.png")
+    yield Case("direct_factors", "", f"direct factors {scanner} --efficiencies ../e.txt --mu ../mu.nii --directions 2 "
+               f"--threads 2 {VIEWS} {DIRECT_GRID} -o n.h5")
+    yield Case("matrix_verify", "", "matrix verify ../m.h5 --compare 2 --backend cpu")
+    yield Case("matrix_join", "", "matrix join ../m1.h5 ../m2.h5 -o m.h5")
+    yield Case("render_compare", "cpu", f"render {on} --at 1,0,0 --module 0 --compare 1,2 -o r")
+    for ending in ("mtx", "tsv", "hpm"):
+        yield Case(f"matrix_{ending}", "cpu", f"matrix {on} --mode sampled --rays 2 {GRID} -o m.{ending}", keeps=rows,
+                   always=("modules",))
+    yield Case("matrix_lors", "cpu", f"matrix {on} {GRID} --by lor --lors 0:40 --efficiencies ../e.txt -o m.h5",
+               keeps=rows)
+    yield Case("matrix_at", "cpu", f"matrix {on} --at 1,0,0 -o m.tsv")
+    yield Case("matrix_lor", "cpu", f"matrix {on} {GRID} --lor 0,1,1,4,1,1 -o l.nii")
+    yield Case("simulate_events", "cpu", f"simulate {on} --phantom spheres {GRID} --counts 2000 -o e.petsird")
+    yield Case("recon_events", "cpu", f"recon {on} {GRID} --events ../l.petsird --iterations 1 --png x.png -o x.hv",
+               is_timed=True, choices=stores)
+    yield Case("recon_mu", "cpu", f"recon {on} {GRID} --data ../y.h5 --mu ../mu.nii --mu-as factors --iterations 1 "
+               "--efficiencies ../e.txt -o x.mhd", is_timed=True, choices=stores)
 
 
-def all_cases(inputs, kind):
+def all_cases(kind):
     """The runs for that kind of call: those of OpenGL and CUDA where these are called at all."""
     if kind != "cuda":
-        yield Case("info", "", ["info", "--json"])
+        yield Case("info", "", "info --json")
     if kind == "gl":  # of devices that EGL does not list, and of "auto" that goes by one of hardware
-        yield Case("info", "hardware", ["info", "--json"], always=(1, "eglMakeCurrent"), ends=(8, 8),
+        yield Case("info", "hardware", "info --json", always=(1, "eglMakeCurrent"), ends=(8, 8),
                    surroundings=(("INJECT_HARDWARE", "1"),))
     if kind in ("allocs", "threads"):
-        yield from plain_cases(inputs)
+        yield from plain_cases()
     gl, own = ["raster", "compute"], ["cpu", "native"]
     for backend in {"gl": gl, "cuda": []}.get(kind, own + gl):
-        yield from (case for case in backend_cases(inputs, backend) if backend == "raster" or not case.name == "render")
+        yield from (case for case in backend_cases(backend) if backend == "raster" or not case.name == "render")
     for backend in {"gl": ["compute"], "cuda": ["cuda"]}.get(kind, ["cpu", "compute"]):
-        yield from direct_cases(inputs, backend)
+        yield from direct_cases(backend)
     for backend in {"gl": ["compute"], "cuda": ["cuda"]}.get(kind, ["cpu", "native", "compute"]):
-        yield from listmode_cases(inputs, backend)
+        yield from listmode_cases(backend)
     if kind != "cuda" and os.environ.get("LORASTER_FULL"):
-        yield Case("demo", "", ["demo", "--quick", "--threads", "2", "-o", "d"], 1e-4, True,
-                   is_short=False, always=("glColorMask",), ends=(1, 0))
-
-
-def nifti_values(raw):
-    offset = int(struct.unpack_from("<f", raw, 108)[0])
-    return struct.unpack_from(f"<{(len(raw) - offset) // 4}f", raw, offset)
+        yield Case("demo", "", "demo --quick --threads 2 -o d", 1e-4, True, is_short=False, always=("glColorMask",),
+                   ends=(1, 0))
 
 
 def same_values(a, b, tolerance):
@@ -205,7 +174,8 @@ def same_values(a, b, tolerance):
 
 
 def same_image(one, other, tolerance):
-    return one[:352] == other[:352] and same_values(nifti_values(one), nifti_values(other), tolerance)
+    values = (struct.unpack_from(f"<{(len(raw) - 352) // 4}f", raw, 352) for raw in (one, other))
+    return one[:352] == other[:352] and same_values(*values, tolerance)
 
 
 def same_hdf5(one, other, tolerance):

@@ -84,71 +84,40 @@ static bool fails_on(const char *name, int file, int error)
 
 /* --- calls --- */
 
-static bool makes(int flags)
-{
-    return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
-}
-
-/* Reads the optional argument with the file's rights, which is promoted like all variadic arguments. */
-#define GET_MODE(flags, mode)                                                                                          \
-    do {                                                                                                               \
-        va_list list;                                                                                                  \
-        va_start(list, flags);                                                                                         \
-        (mode) = makes(flags) ? va_arg(list, mode_t) : 0;                                                              \
-        va_end(list);                                                                                                  \
-    } while (0)
+/* A stand-in that returns the last argument. Some of these functions are declared in no header. */
+#define STAND_IN(type, name, arguments, ...)                                                                           \
+    type name arguments;                                                                                               \
+    type name arguments                                                                                                \
+    {                                                                                                                  \
+        return __VA_ARGS__;                                                                                            \
+    }
 
 static int open_at(int folder, const char *path, int flags, mode_t mode)
 {
     return fails("open", path, EMFILE) ? -1 : (int)syscall(SYS_openat, folder, path, flags, (long)mode);
 }
 
-int open(const char *path, int flags, ...)
-{
-    mode_t mode;
-    GET_MODE(flags, mode);
-    return open_at(AT_FDCWD, path, flags, mode);
-}
-
-int open64(const char *path, int flags, ...)
-{
-    mode_t mode;
-    GET_MODE(flags, mode);
-    return open_at(AT_FDCWD, path, flags, mode);
-}
-
-int openat(int folder, const char *path, int flags, ...)
-{
-    mode_t mode;
-    GET_MODE(flags, mode);
-    return open_at(folder, path, flags, mode);
-}
-
-int openat64(int folder, const char *path, int flags, ...)
-{
-    mode_t mode;
-    GET_MODE(flags, mode);
-    return open_at(folder, path, flags, mode);
-}
+/* A function that opens a file, and the one with 64 in its name. The optional argument, the file's rights, is promoted
+   like all variadic arguments. */
+#define OPENS(name, folder, ...)                                                                                       \
+    int name(__VA_ARGS__, ...)                                                                                         \
+    {                                                                                                                  \
+        va_list list;                                                                                                  \
+        va_start(list, flags);                                                                                         \
+        const bool makes = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;                                 \
+        const mode_t mode = makes ? va_arg(list, mode_t) : 0;                                                          \
+        va_end(list);                                                                                                  \
+        return open_at(folder, path, flags, mode);                                                                     \
+    }
+OPENS(open, AT_FDCWD, const char *path, int flags)
+OPENS(open64, AT_FDCWD, const char *path, int flags)
+OPENS(openat, folder, int folder, const char *path, int flags)
+OPENS(openat64, folder, int folder, const char *path, int flags)
 
 /* The functions that the C library calls instead of open() without rights when it checks arguments. */
-int __open_2(const char *path, int flags);
-int __open_2(const char *path, int flags)
-{
-    return open_at(AT_FDCWD, path, flags, 0);
-}
-
-int __open64_2(const char *path, int flags);
-int __open64_2(const char *path, int flags)
-{
-    return open_at(AT_FDCWD, path, flags, 0);
-}
-
-int __openat_2(int folder, const char *path, int flags);
-int __openat_2(int folder, const char *path, int flags)
-{
-    return open_at(folder, path, flags, 0);
-}
+STAND_IN(int, __open_2, (const char *path, int flags), open_at(AT_FDCWD, path, flags, 0))
+STAND_IN(int, __open64_2, (const char *path, int flags), open_at(AT_FDCWD, path, flags, 0))
+STAND_IN(int, __openat_2, (int folder, const char *path, int flags), open_at(folder, path, flags, 0))
 
 /* Even if close() fails, the file is closed. */
 int close(int file)
@@ -159,109 +128,52 @@ int close(int file)
     return failing ? -1 : done;
 }
 
-ssize_t read(int file, void *bytes, size_t count)
-{
-    return fails_on("read", file, EIO) ? -1 : (ssize_t)syscall(SYS_read, file, bytes, count);
-}
-
-ssize_t __read_chk(int file, void *bytes, size_t count, size_t room);
-ssize_t __read_chk(int file, void *bytes, size_t count, size_t room)
-{
-    return count <= room ? read(file, bytes, count) : -1;
-}
+STAND_IN(ssize_t, read, (int file, void *bytes, size_t count),
+         fails_on("read", file, EIO) ? -1 : (ssize_t)syscall(SYS_read, file, bytes, count))
+STAND_IN(ssize_t, __read_chk, (int file, void *bytes, size_t count, size_t room),
+         count <= room ? read(file, bytes, count) : -1)
 
 static ssize_t read_at(int file, void *bytes, size_t count, int64_t place)
 {
     return fails_on("read", file, EIO) ? -1 : (ssize_t)syscall(SYS_pread64, file, bytes, count, place);
 }
 
-ssize_t pread(int file, void *bytes, size_t count, off_t place)
-{
-    return read_at(file, bytes, count, place);
-}
-
-ssize_t pread64(int file, void *bytes, size_t count, off64_t place)
-{
-    return read_at(file, bytes, count, place);
-}
-
-ssize_t __pread_chk(int file, void *bytes, size_t count, off_t place, size_t room);
-ssize_t __pread_chk(int file, void *bytes, size_t count, off_t place, size_t room)
-{
-    return count <= room ? read_at(file, bytes, count, place) : -1;
-}
-
-ssize_t __pread64_chk(int file, void *bytes, size_t count, off64_t place, size_t room);
-ssize_t __pread64_chk(int file, void *bytes, size_t count, off64_t place, size_t room)
-{
-    return count <= room ? read_at(file, bytes, count, place) : -1;
-}
-
-ssize_t write(int file, const void *bytes, size_t count)
-{
-    const bool failing = file != STDERR_FILENO && fails_on("write", file, ENOSPC);
-    return failing ? -1 : (ssize_t)syscall(SYS_write, file, bytes, count);
-}
+STAND_IN(ssize_t, pread, (int file, void *bytes, size_t count, off_t place), read_at(file, bytes, count, place))
+STAND_IN(ssize_t, pread64, (int file, void *bytes, size_t count, off64_t place), read_at(file, bytes, count, place))
+STAND_IN(ssize_t, __pread_chk, (int file, void *bytes, size_t count, off_t place, size_t room),
+         count <= room ? read_at(file, bytes, count, place) : -1)
+STAND_IN(ssize_t, __pread64_chk, (int file, void *bytes, size_t count, off64_t place, size_t room),
+         count <= room ? read_at(file, bytes, count, place) : -1)
+STAND_IN(ssize_t, write, (int file, const void *bytes, size_t count),
+         file != STDERR_FILENO && fails_on("write", file, ENOSPC) ? -1
+                                                                  : (ssize_t)syscall(SYS_write, file, bytes, count))
 
 static ssize_t write_at(int file, const void *bytes, size_t count, int64_t place)
 {
     return fails_on("write", file, ENOSPC) ? -1 : (ssize_t)syscall(SYS_pwrite64, file, bytes, count, place);
 }
 
-ssize_t pwrite(int file, const void *bytes, size_t count, off_t place)
-{
-    return write_at(file, bytes, count, place);
-}
+STAND_IN(ssize_t, pwrite, (int file, const void *bytes, size_t count, off_t place), write_at(file, bytes, count, place))
+STAND_IN(ssize_t, pwrite64, (int file, const void *bytes, size_t count, off64_t place),
+         write_at(file, bytes, count, place))
 
-ssize_t pwrite64(int file, const void *bytes, size_t count, off64_t place)
-{
-    return write_at(file, bytes, count, place);
-}
-
-int fsync(int file)
-{
-    return fails_on("fsync", file, EIO) ? -1 : (int)syscall(SYS_fsync, file);
-}
-
-int fdatasync(int file)
-{
-    return fails_on("fsync", file, EIO) ? -1 : (int)syscall(SYS_fdatasync, file);
-}
-
-int ftruncate(int file, off_t length)
-{
-    return fails_on("ftruncate", file, EIO) ? -1 : (int)syscall(SYS_ftruncate, file, length);
-}
-
-int ftruncate64(int file, off64_t length)
-{
-    return fails_on("ftruncate", file, EIO) ? -1 : (int)syscall(SYS_ftruncate, file, length);
-}
-
-int rename(const char *from, const char *to)
-{
-    return fails("rename", to, EIO) ? -1 : (int)syscall(SYS_renameat, AT_FDCWD, from, AT_FDCWD, to);
-}
-
-int renameat(int from_folder, const char *from, int to_folder, const char *to)
-{
-    return fails("rename", to, EIO) ? -1 : (int)syscall(SYS_renameat, from_folder, from, to_folder, to);
-}
-
-int link(const char *from, const char *to)
-{
-    return fails("link", to, EIO) ? -1 : (int)syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0);
-}
-
-int linkat(int from_folder, const char *from, int to_folder, const char *to, int flags)
-{
-    return fails("link", to, EIO) ? -1 : (int)syscall(SYS_linkat, from_folder, from, to_folder, to, flags);
-}
-
-int mkdir(const char *path, mode_t mode)
-{
-    return fails("mkdir", path, ENOSPC) ? -1 : (int)syscall(SYS_mkdirat, AT_FDCWD, path, mode);
-}
+/* A call that fails with an error or is passed on to the system. */
+#define PASSED(failing, ...) ((failing) ? -1 : (int)syscall(__VA_ARGS__))
+STAND_IN(int, fsync, (int file), PASSED(fails_on("fsync", file, EIO), SYS_fsync, file))
+STAND_IN(int, fdatasync, (int file), PASSED(fails_on("fsync", file, EIO), SYS_fdatasync, file))
+STAND_IN(int, ftruncate, (int file, off_t size), PASSED(fails_on("ftruncate", file, EIO), SYS_ftruncate, file, size))
+STAND_IN(int, ftruncate64, (int file, off64_t size),
+         PASSED(fails_on("ftruncate", file, EIO), SYS_ftruncate, file, size))
+STAND_IN(int, rename, (const char *from, const char *to),
+         PASSED(fails("rename", to, EIO), SYS_renameat, AT_FDCWD, from, AT_FDCWD, to))
+STAND_IN(int, renameat, (int from_folder, const char *from, int to_folder, const char *to),
+         PASSED(fails("rename", to, EIO), SYS_renameat, from_folder, from, to_folder, to))
+STAND_IN(int, link, (const char *from, const char *to),
+         PASSED(fails("link", to, EIO), SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0))
+STAND_IN(int, linkat, (int from_folder, const char *from, int to_folder, const char *to, int flags),
+         PASSED(fails("link", to, EIO), SYS_linkat, from_folder, from, to_folder, to, flags))
+STAND_IN(int, mkdir, (const char *path, mode_t mode),
+         PASSED(fails("mkdir", path, ENOSPC), SYS_mkdirat, AT_FDCWD, path, mode))
 
 /* --- streams --- */
 

@@ -25,11 +25,11 @@ from collections import Counter
 from pathlib import Path
 
 import cases
-from program import preloadable  # on the path by cases
+from program import preloadable, preloading  # on the path by cases
 
 KIND = sys.argv[1]
 PROGRAM, FAILING, FAIL_GL = (str(Path(path).resolve()) for path in sys.argv[2:5])
-FAIL_GL = preloadable(FAIL_GL, atexit.register)
+RUN, FAIL_GL = PROGRAM if KIND == "gl" else FAILING, preloadable(FAIL_GL, atexit.register)
 FULL = bool(os.environ.get("LORASTER_FULL"))
 BY_WAY = bool(os.environ.get("INJECT_DEPTH"))
 JOBS = int(os.environ.get("INJECT_JOBS", (os.cpu_count() or 1) if FULL else 1))
@@ -48,17 +48,12 @@ START = time.monotonic()
 
 def surroundings(**more):
     """Nothing is remembered from run to run, sums are made in one order, and sanitizers take what is preloaded."""
-    found = dict(os.environ, LORASTER_CACHE="off", LP_NUM_THREADS="1", INJECT_KIND=KIND,
-                 LORASTER_LIBEXEC=str(Path(FAILING if KIND != "gl" else PROGRAM).parent), **more)
-    if KIND == "gl":
-        found["LD_PRELOAD"] = FAIL_GL
-        found["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
-    return found
+    more.update(LP_NUM_THREADS="1", INJECT_KIND=KIND, LORASTER_LIBEXEC=str(Path(RUN).parent))
+    return preloading(FAIL_GL, **more) if KIND == "gl" else dict(os.environ, **more)
 
 
-def run(folder, arguments, **more):
-    program = FAILING if KIND != "gl" else PROGRAM
-    return subprocess.run([program, *map(str, arguments)], capture_output=True, check=False,
+def run(folder, command, **more):
+    return subprocess.run([RUN, *command.split()], capture_output=True, check=False,
                           cwd=folder, env=surroundings(**more), timeout=HANG_S)
 
 
@@ -82,11 +77,11 @@ class Trial:
         for _ in range(3):
             calls.unlink(missing_ok=True)
             folder = self.fresh()
-            done = run(folder, case.arguments, INJECT_CALLS=str(calls), **dict(case.surroundings))
+            done = run(folder, case.command, INJECT_CALLS=str(calls), **dict(case.surroundings))
             if b" was reset by its driver" not in done.stderr:
                 break  # else an earlier run, in which a call had failed, took the device with it
         if done.returncode != 0:
-            raise RuntimeError(f"{self.name}: {case.arguments}: {done.stderr.decode()}")
+            raise RuntimeError(f"{self.name}: {case.command}: {done.stderr.decode()}")
         self.files, self.stdout = files_of(folder), done.stdout
         lines = calls.read_text().splitlines() if calls.exists() else []
         self.calls = [line.rsplit(" ", 1)[0] for line in lines]
@@ -100,7 +95,7 @@ class Trial:
     def files_with(self, options):
         """What a good run makes with more options."""
         folder = self.fresh()
-        done = run(folder, [*self.case.arguments, *options], **dict(self.case.surroundings))
+        done = run(folder, f"{self.case.command} {options}", **dict(self.case.surroundings))
         if done.returncode != 0:
             raise RuntimeError(f"{self.name}: {options}: {done.stderr.decode()}")
         files = files_of(folder)
@@ -163,7 +158,7 @@ class Trial:
         folder = self.fresh()
         more = {"INJECT_AT": str(number), **({"INJECT_EVER": "1"} if ever else {}), **dict(self.case.surroundings)}
         try:
-            return self.judge(folder, run(folder, self.case.arguments, **more))
+            return self.judge(folder, run(folder, self.case.command, **more))
         except subprocess.TimeoutExpired:
             return f"no end after {HANG_S} s"
         finally:
@@ -212,15 +207,13 @@ def choose(trial, met):
         firsts = {way: n for n, way in reversed(list(zip(numbers, trial.ways)))}
         return [(n, False) for way, n in firsts.items() if not met[way]]
     if FULL and trial.case.is_short:
-        ever = numbers if KIND != "gl" else numbers[::20]
-        return [(n, False) for n in numbers] + [(n, True) for n in ever]
+        return [(n, False) for n in numbers] + [(n, True) for n in (numbers if KIND != "gl" else numbers[::20])]
     generator = random.Random(trial.name + os.environ.get("INJECT_SEED", ""))
     shuffled = generator.sample(numbers, len(numbers))
     always = [(n, False) for n in numbers if n in trial.case.always or trial.calls[n - 1] in trial.case.always]
     first, last = trial.case.ends
     chosen = always[:first] + always[max(first, len(always) - last):]
-    spread = max(SPREAD, 40) if FULL else SPREAD
-    for _ in range(min(spread, len(shuffled))):
+    for _ in range(min(max(SPREAD, 40) if FULL else SPREAD, len(shuffled))):
         best = min(shuffled, key=lambda n: met[trial.calls[n - 1]])
         shuffled.remove(best)
         met[trial.calls[best - 1]] += 1
@@ -262,23 +255,21 @@ def try_case(trial, met, report, until):
     return bad.total(), len(wanted) - left_out
 
 
-def device_lacks(inputs):
-    """Why there is nothing to fail on here, or None."""
-    if KIND == "gl" and run(inputs.folder, ["info", "--json"]).returncode != 0:
+def device_lacks(folder):
+    """Why there is nothing to fail on in a folder beside the inputs, or None."""
+    if KIND == "gl" and run(folder, "info --json").returncode != 0:
         return "no OpenGL device"
     if KIND == "cuda":
-        first = next(cases.all_cases(inputs, KIND))
-        told = re.search(rb"no CUDA: .*", run(inputs.folder, first.arguments).stderr)
+        told = re.search(rb"no CUDA: .*", run(folder, next(cases.all_cases(KIND)).command).stderr)
         return told[0].decode() if told else None
     return None
 
 
 def main():
-    def good(*arguments):
-        done = subprocess.run([PROGRAM, *arguments], capture_output=True, cwd=root, check=False,
-                              env=dict(os.environ, LORASTER_CACHE="off"), timeout=HANG_S)
+    def good(command):
+        done = subprocess.run([PROGRAM, *command.split()], capture_output=True, cwd=root, check=False, timeout=HANG_S)
         if done.returncode != 0:
-            sys.exit(f"{arguments}: {done.stderr.decode()}")
+            sys.exit(f"{command}: {done.stderr.decode()}")
 
     def report(line):
         with lock:
@@ -286,20 +277,19 @@ def main():
 
     lock = threading.Lock()
     with tempfile.TemporaryDirectory(prefix="loraster-inject-") as root:
-        inputs = cases.Inputs(root, good)
-        lacks = device_lacks(inputs)
+        cases.make_inputs(root, good)
+        lacks = device_lacks(tempfile.mkdtemp(dir=root))
         if lacks is not None:
             print("skipped:", lacks)
             sys.exit(77)
         met, num_bad, num_tried = Counter(), 0, 0
-        wanted = [case for case in cases.all_cases(inputs, KIND) if WANTED.search(case.title)]
+        wanted = [case for case in cases.all_cases(KIND) if WANTED.search(case.title)]
         if KIND != "cuda" and not (FULL or BY_WAY or "INJECT_CASES" in os.environ):
             # Good runs take most of the time: threads fail in the cases in which allocations do not.
             wanted = [case for k, case in enumerate(wanted)
                       if k % 2 == (KIND == "threads") or (KIND != "threads" and case.always)]
         for k, case in enumerate(wanted):
-            left_s = START + SECONDS - time.monotonic()
-            share_s = left_s / (len(wanted) - k)
+            share_s = (START + SECONDS - time.monotonic()) / (len(wanted) - k)
             bad, tried = try_case(Trial(case, Path(root)), met, report, time.monotonic() + share_s)
             num_bad, num_tried = num_bad + bad, num_tried + tried
     rest = "" if FULL else "; LORASTER_FULL has every call"

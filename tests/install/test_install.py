@@ -90,9 +90,8 @@ def check(folder, arguments):
     for source in (here / "outsider.c", here.parents[1] / "examples" / "first.c"):
         # The example takes few voxels here; tests/cli/test_documents.py looks at its whole image.
         (folder / source.name).write_text(source.read_text().replace("(int[]){20, 20, 4}", "(int[]){20, 20, 1}"))
-        run([arguments.compiler, "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
-             *arguments.flags.split(), *words["--cflags"], source.name, "-o", source.stem,
-             *words["--libs"]], cwd=folder)
+        run([arguments.compiler, "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", *arguments.flags.split(),
+             *words["--cflags"], source.name, "-o", source.stem, *words["--libs"]], cwd=folder)
     # The same through CMake, in C and in C++.
     (folder / "CMakeLists.txt").write_text(PROJECT)
     (folder / "version.cpp").write_text('#include <lr/lr.h>\nint main() { return lr_version()[0] == 0; }\n')

@@ -72,10 +72,7 @@ static void test_disk_full(void **state)
         folder_visit(&files.folder, true);
         for (size_t limit = 0; limit < count; limit++) {
             test_log_init(&files.log);
-            const struct rlimit before = disk_fill(limit);
-            const lr_status status = write_small(path, &files.log.log);
-            disk_empty(before);
-            assert_fails(status, LR_FAILED, &files.log, path);
+            assert_disk_full(limit, write_small(path, &files.log.log), &files.log, path);
             assert_int_equal(count_files(), 0);
         }
     }
@@ -99,8 +96,7 @@ static void test_whole_or_not(void **state)
     const char *path = "a";
     assert_ok(lr_output_open(&first, path, NULL), lr_output_open(&second, path, NULL));
     assert_ok(lr_output_write(&first, "first", 5), lr_output_write(&second, "2nd", 3));
-    assert_int_equal(access(path, F_OK), -1);
-    assert_int_equal(lr_output_finish(&first), LR_OK);
+    assert_ints(access(path, F_OK), -1, lr_output_finish(&first), LR_OK);
     lr_output_abandon(&second);
     assert_int_equal(count_files(), 1);
     assert_holds(path, "first");

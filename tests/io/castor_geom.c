@@ -156,8 +156,7 @@ static void assert_place(const double at_mm[3], int number, const char *what)
 static void assert_numbers(const lr_scanner *scanner, const char *what)
 {
     int order[MAX_CRYSTALS];
-    assert_int_equal(scanner->num_crystals, num_places);
-    assert_int_equal(lr_castor_order(scanner, order, NULL), LR_OK);
+    assert_ints(scanner->num_crystals, num_places, lr_castor_order(scanner, order, NULL), LR_OK);
     for (int k = 0; k < num_places; k++) {
         double at[3];
         lr_scanner_crystal_centre(scanner, order[k], at);

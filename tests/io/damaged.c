@@ -140,8 +140,7 @@ static void test_other_things(void **state)
         assert_refused(&patient, "empty");
         remove(spoilt);
         bytes_write(file_in(&patient.s->folder, "other"), patient.bytes, patient.count);
-        assert_int_equal(symlink("other", spoilt), 0);
-        assert_int_equal(read_patient(&patient, "a link to the good one"), LR_OK);
+        assert_ints(symlink("other", spoilt), 0, read_patient(&patient, "a link to the good one"), LR_OK);
         end(&patient);
     }
 }

@@ -197,3 +197,12 @@ static inline void disk_empty(struct rlimit before)
 {
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
 }
+
+/* The call must fail for want of room, and the log must have an error that contains all of these words. */
+#define assert_disk_full(bytes, call, heard, ...)                                                                      \
+    do {                                                                                                               \
+        const struct rlimit before_ = disk_fill(bytes);                                                                \
+        const lr_status full_ = (call);                                                                                \
+        disk_empty(before_);                                                                                           \
+        assert_fails(full_, LR_FAILED, heard, __VA_ARGS__);                                                            \
+    } while (0)

@@ -140,8 +140,7 @@ static void test_forked(void **state)
         (void)lr_hdf5_process_end(in.process);
         _exit(0);
     }
-    assert_ints(waitpid(child, &way, 0), child, way, 0);
-    assert_int_equal(lr_hdf5_shape(&in, "/lor/values", false, shape, 1), LR_OK);
+    assert_ints(waitpid(child, &way, 0), child, way, 0, lr_hdf5_shape(&in, "/lor/values", false, shape, 1), LR_OK);
     assert_int_equal(shape[0], files.lors->count);
     lr_hdf5_input_close(&in);
 }
@@ -224,8 +223,7 @@ static void test_rows_after_death(void **state)
     lr_matrix_file *file = non_null(lr_matrix_file_open(PATH, &log.log));
     int rows = 0;
     const lr_row_sink sink = {pass_row, &rows};
-    assert_int_equal(lr_matrix_file_rows(file, &sink, NULL), LR_OK);
-    assert_ints(rows, 2, kill(find_child(), SIGKILL), 0);
+    assert_ints(lr_matrix_file_rows(file, &sink, NULL), LR_OK, rows, 2, kill(find_child(), SIGKILL), 0);
     for (int turn = 0; turn < 3; turn++) {
         test_log_init(&log);
         const lr_status status = lr_matrix_file_rows(file, &sink, NULL);

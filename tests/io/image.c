@@ -63,8 +63,7 @@ static void test_frames_written(void **state)
     const lr_image *images[2] = {make_image(), make_image()}, **many = kept(TOO_MANY, sizeof(*many));
     lr_image_frames frames = {.images = images, .count = 2, .step_s = 5.0};
     const char *path = file_in(&files.folder, "frames.nii");
-    assert_ok(lr_image_write_frames(path, &frames, &log.log));
-    assert_int_equal(lr_image_num_frames(path), 2);
+    assert_ints(lr_image_write_frames(path, &frames, &log.log), LR_OK, lr_image_num_frames(path), 2);
     lr_image moved = *images[1];
     images[1] = &moved;
     moved.grid.origin_mm[2] += 1.0;

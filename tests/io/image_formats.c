@@ -384,10 +384,7 @@ static void test_metaimage_refusals(void **state)
 static void assert_no_room(const char *path, const char *named, const lr_image *image, size_t bytes)
 {
     struct test_log log = TEST_LOG(log);
-    const struct rlimit before = disk_fill(bytes);
-    const lr_status status = lr_image_write(path, image, &log.log);
-    disk_empty(before);
-    assert_fails(status, LR_FAILED, &log, named);
+    assert_disk_full(bytes, lr_image_write(path, image, &log.log), &log, named);
 }
 
 /* A write that fills the disk leaves no new file, and an older file of that name is unchanged. */
@@ -423,8 +420,7 @@ static void test_recognition(void **state)
     lr_image *image = make_image();
     for (int n = 0; n < 3; n++) {
         const char *path = sources[n], *other = "image";
-        assert_int_equal(lr_image_write(path, image, NULL), LR_OK);
-        assert_int_equal(rename(path, other), 0);
+        assert_ints(lr_image_write(path, image, NULL), LR_OK, rename(path, other), 0);
         assert_same(image, keep(lr_image_read(other, NULL)), 1e-13);
     }
 }

@@ -2,8 +2,10 @@
  * Copyright The LORaster authors
  *
  * LOR data in HDF5: data written are read back; files of another scanner, of wrong types or with senseless values are
- * refused; a full disk leaves no file. */
+ * refused; a full disk leaves no file; and sums per LOR of more events than are held in memory at once. */
 #include "io/scanners.h"
+
+#include "io/lor_data/lor_data.h"
 
 #include <hdf5.h>
 
@@ -59,8 +61,7 @@ static void assert_comes_back(const lr_lors *lors, const lr_lor_data *data)
     assert_int_equal(log.num_warnings, 0);
     struct pieces pieces = {.data = data};
     const lr_lor_data_sink sink = {.take = take_piece, .user = &pieces};
-    assert_int_equal(lr_lor_data_scan(PATH, lors, &sink, NULL), LR_OK);
-    assert_int_equal(pieces.next, data->count);
+    assert_ints(lr_lor_data_scan(PATH, lors, &sink, NULL), LR_OK, pieces.next, data->count);
     assert_true(pieces.most <= 1 << 18);
     pieces = (struct pieces){.data = data, .status = LR_CANCELLED};
     assert_int_equal(lr_lor_data_scan(PATH, lors, &sink, NULL), data->count > 0 ? LR_CANCELLED : LR_OK);
@@ -271,16 +272,47 @@ static void test_disk_full(void **state)
     folder_visit(&files.folder, true);
     for (size_t limit = 0; limit < count; limit += limit + 40 < count ? 37 : 1) {
         struct test_log log = TEST_LOG(log);
-        const struct rlimit before = disk_fill(limit);
-        const lr_status status = lr_lor_data_write(PATH, files.lors, dense, &log.log);
-        disk_empty(before);
-        assert_fails(status, LR_FAILED, &log, PATH, "largest file allowed");
+        assert_disk_full(limit, lr_lor_data_write(PATH, files.lors, dense, &log.log), &log, PATH,
+                         "largest file allowed");
         assert_int_equal(count_files(), 0);
     }
     assert_int_equal(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0);
 }
 
+/* There are more events than the buffer of unsorted events holds: on few LORs, so that sums repeat, and on so many
+ * that the sums are larger than the buffer. */
+static void expect_sums(int64_t num_lors, int64_t num_events, bool whole)
+{
+    struct lr_lor_sums sums = {0};
+    uint64_t seed = test_seed();
+    float *wanted = kept_floats(num_lors);
+    for (int64_t k = 0; k < num_events; k++) {
+        const int64_t lor = (int64_t)(test_random(&seed) * (double)num_lors);
+        const float weight = whole || k < 100 ? 1 : (float)(int)(8 * test_random(&seed)) * 0.25f;
+        wanted[lor] += weight;
+        assert_int_equal(lr_lor_sums_add(&sums, lor, weight, NULL), LR_OK);
+    }
+    lr_lor_data *data = keep(lr_lor_sums_finish(&sums, NULL));
+    int64_t at = 0;
+    for (int64_t lor = 0; lor < num_lors; lor++) {
+        const bool listed = at < data->count && data->index[at] == lor;
+        assert_true((listed ? data->values[at] : 0) == wanted[lor]);
+        at += listed;
+    }
+    assert_int_equal(at, data->count);
+}
+
+static void sums_are_those_of_all_events(void **state)
+{
+    expect_sums(1000, 0, true);
+    expect_sums(1000, 100000, true);
+    expect_sums(1000, 100000, false);
+    expect_sums(5000, 11000000, true);
+    expect_sums(6000000, 10000000, false);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, files_end)
 group_main("io lor data", NULL, NULL, TEST(test_round_trip), TEST(test_large), TEST(test_layout),
            TEST(test_other_scanner), TEST(test_wrong_content), TEST(test_no_scanner), TEST(test_refused_data),
-           TEST(test_printing_restored), TEST(test_disk_full), TEST(test_same_bytes))
+           TEST(test_printing_restored), TEST(test_disk_full), TEST(test_same_bytes),
+           CASE(sums_are_those_of_all_events))

@@ -178,8 +178,7 @@ static void assert_last_column(int64_t expected, int is_wide)
     int64_t last = -1;
     const lr_row_sink sink = {take_last, &last};
     lr_matrix_file *file = non_null(lr_matrix_file_open(PATH, NULL));
-    assert_int_equal(lr_matrix_file_rows(file, &sink, NULL), LR_OK);
-    assert_int_equal(last, expected);
+    assert_ints(lr_matrix_file_rows(file, &sink, NULL), LR_OK, last, expected);
     lr_matrix_file_close(file);
     if (is_wide < 0) return;
     int64_t numbers[2];
@@ -299,8 +298,7 @@ static void test_read(void **state)
                      {info->is_described, formats[k] == LR_MATRIX_HDF5});
         assert_int_equal(lr_matrix_file_check_scanner(file, files.lors), LR_OK);
         int64_t next = 0;
-        assert_int_equal(lr_matrix_file_rows(file, &(lr_row_sink){check_row, &next}, NULL), LR_OK);
-        assert_int_equal(next, 7);
+        assert_ints(lr_matrix_file_rows(file, &(lr_row_sink){check_row, &next}, NULL), LR_OK, next, 7);
         lr_matrix_file_close(file);
     }
     const lr_matrix_writer_params params = some_rows(LR_MATRIX_HDF5);
@@ -422,10 +420,7 @@ static void test_disk_full(void **state)
         /* the head is cut in small steps, then the values, then the last bytes one by one */
         for (size_t limit = 0; limit<count; limit += limit + 40> count ? 1 : limit < 20000 ? 149 : 4999) {
             test_log_init(&files.log);
-            const struct rlimit before = disk_fill(limit);
-            const lr_status status = write_rows(&params, INT32_MAX);
-            disk_empty(before);
-            assert_fails(status, LR_FAILED, &files.log, PATH);
+            assert_disk_full(limit, write_rows(&params, INT32_MAX), &files.log, PATH);
             assert_int_equal(count_files(), 0);
         }
     }

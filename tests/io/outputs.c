@@ -86,8 +86,7 @@ static void test_hidden(void **state)
     assert_non_null(output.temporary);
     assert_int_equal(count_files(), 1);
     begin(&other, b, "other");
-    assert_int_equal(count_files(), 2);
-    assert_int_equal(lr_output_finish(&output), LR_OK);
+    assert_ints(count_files(), 2, lr_output_finish(&output), LR_OK);
     lr_output_abandon(&other);
     assert_holds(a, "new");
     assert_int_equal(count_files(), 1);
@@ -105,8 +104,7 @@ static void test_rights(void **state)
 {
     static const mode_t rights[] = {0600, 0640, 0644, 0400, 0666, 0755};
     const mode_t mask = umask(027);
-    assert_int_equal(lr_text_write(a, "new", NULL), LR_OK);
-    assert_int_equal(rights_of(a), 0640);
+    assert_ints(lr_text_write(a, "new", NULL), LR_OK, rights_of(a), 0640);
     for (size_t k = 0; k < sizeof(rights) / sizeof(*rights); k++) {
         struct lr_output output;
         assert_int_equal(chmod(a, rights[k]), 0);
@@ -114,8 +112,7 @@ static void test_rights(void **state)
         struct stat info;
         assert_int_equal(fstat(output.file, &info), 0);
         assert_int_equal(info.st_mode & 077 & ~rights[k], 0); /* also not while it is written */
-        assert_int_equal(lr_output_finish(&output), LR_OK);
-        assert_int_equal(rights_of(a), rights[k]);
+        assert_ints(lr_output_finish(&output), LR_OK, rights_of(a), rights[k]);
     }
     umask(mask);
 }
@@ -129,8 +126,7 @@ static void test_links(void **state)
     assert_ints(symlink("b", a), 0, symlink("a", away), 0);
     for (int k = 0; k < 2; k++) {
         snprintf(text, sizeof(text), "%d", k);
-        assert_int_equal(lr_text_write(away, text, &files.log.log), LR_OK);
-        assert_int_equal(lstat(a, &info), 0);
+        assert_ints(lr_text_write(away, text, &files.log.log), LR_OK, lstat(a, &info), 0);
         assert_true(S_ISLNK(info.st_mode));
         assert_int_equal(lstat(b, &info), 0);
         assert_true(S_ISREG(info.st_mode));
@@ -155,13 +151,11 @@ static void test_sweep(void **state)
     text_write(strange, "another host may be writing it");
     text_write(a, "old");
     const int file = open(held, O_RDWR);
-    assert_int_equal(flock(file, LOCK_EX | LOCK_NB), 0);
-    assert_int_equal(lr_text_write(a, "new", NULL), LR_OK);
+    assert_ints(flock(file, LOCK_EX | LOCK_NB), 0, lr_text_write(a, "new", NULL), LR_OK);
     assert_holds(a, "new");
     assert_ints(access(left, F_OK), -1, access(held, F_OK), 0, access(strange, F_OK), 0);
     close(file);
-    assert_int_equal(lr_text_write(a, "newer", NULL), LR_OK);
-    assert_ints(access(held, F_OK), -1, count_files(), 2);
+    assert_ints(lr_text_write(a, "newer", NULL), LR_OK, access(held, F_OK), -1, count_files(), 2);
 }
 
 /* Files that belong together: both are old or both are new, whichever of them cannot be renamed to its final name. */
@@ -230,14 +224,12 @@ static void test_named_lock(void **state)
     assert_fails(lr_output_open_named(&second, a, "part", &files.log.log), LR_FAILED, &files.log,
                  "another program is just writing it");
     close(open(part, O_RDWR)); /* opening and closing the file once more releases no lock */
-    assert_int_equal(lr_output_open_named(&second, a, "part", &files.log.log), LR_FAILED);
-    assert_int_equal(lr_output_finish(&first), LR_OK);
+    assert_ints(lr_output_open_named(&second, a, "part", &files.log.log), LR_FAILED, lr_output_finish(&first), LR_OK);
     assert_holds(a, "first");
     assert_int_equal(lr_output_open_named(&second, a, "part", &files.log.log), LR_OK);
     remove(part); /* by another program, which makes another file of that name */
     text_write(part, "another's");
-    assert_int_equal(lr_output_write(&second, "second", 6), LR_OK);
-    assert_int_equal(lr_output_finish(&second), LR_FAILED);
+    assert_ints(lr_output_write(&second, "second", 6), LR_OK, lr_output_finish(&second), LR_FAILED);
     assert_holds(a, "first");
     assert_holds(part, "another's");
 }

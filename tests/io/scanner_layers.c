@@ -184,8 +184,7 @@ static void assert_same_crystals(const lr_scanner *a, const lr_scanner *b, doubl
         const lr_module *one = module_of(a, c), *found = module_of(b, nearest_crystal(b, centre, &off));
         assert_true(off <= most_mm);
         assert_int_equal(one->layer, found->layer);
-        assert_true(fabs(one->depth_mm - found->depth_mm) <= most_mm);
-        assert_true(one->block >= 0 && one->block <= a->num_modules);
+        assert_all(fabs(one->depth_mm - found->depth_mm) <= most_mm, one->block >= 0 && one->block <= a->num_modules);
         assert_true(block_of[one->block] == 0 || block_of[one->block] == found->block);
         block_of[one->block] = found->block;
     }
@@ -258,10 +257,9 @@ static void layers_are_found(void **state)
         for (int side = -1; side <= 1; side += 2) {
             for (int n = 0; n < 12; n++) {
                 const double y = 40 + (n < 6 ? 3 : far ? 15 : 9);
-                crystals[count++] = (lr_crystal){.centre_mm = {2.5 * (n % 3 - 1), side * y, 3 * (n / 3 % 2)},
-                                                 .axes = {{1, 0, 0}, {0, 0, 1}, {0, 1, 0}},
-                                                 .size_mm = {2.5, 3, 5},
-                                                 .group = side};
+                crystals[count++] =
+                    filled(lr_crystal, .centre_mm = {2.5 * (n % 3 - 1), side * y, 3 * (n / 3 % 2)},
+                           .axes = {{1, 0, 0}, {0, 0, 1}, {0, 1, 0}}, .size_mm = {2.5, 3, 5}, .group = side);
             }
         }
         lr_scanner *scanner = keep(lr_scanner_from_crystals(

@@ -90,8 +90,7 @@ static inline void assert_same_modules(const lr_scanner *a, const lr_scanner *b,
         assert_true(distance_mm(x->u, y->u) <= most && distance_mm(x->v, y->v) <= most);
         for (int k = 0; k < 2; k++) {
             assert_int_equal(x->crystals[k], y->crystals[k]);
-            assert_true(fabs(x->pitch_mm[k] - y->pitch_mm[k]) <= most);
-            assert_true(fabs(x->face_mm[k] - y->face_mm[k]) <= most);
+            assert_all(fabs(x->pitch_mm[k] - y->pitch_mm[k]) <= most, fabs(x->face_mm[k] - y->face_mm[k]) <= most);
         }
         assert_true(fabs(x->depth_mm - y->depth_mm) <= most && fabs(x->mu_per_mm - y->mu_per_mm) <= most);
         const int is[5] = {x->position, x->ring, x->first_crystal_ring, x->layer, x->block};

@@ -3,7 +3,7 @@
  *
  * Operators whose OpenGL context is reset during a call. Every call ends with LR_NO_DEVICE and its message, at
  * whichever query the driver reports the reset. Only the driver's answer is imitated, by replacing GLEW's function
- * pointer. tests/cli/test_context_loss.py tests the same with the program. */
+ * pointer. tests/cli/test_driver.py tests the same with the program. */
 #include "fixtures.h"
 
 #include <GL/glew.h>

@@ -59,11 +59,10 @@ static void test_axes(void **state)
     uint64_t seed = test_seed();
     for (int n = 0; n < 200; n++) {
         const double low = 400.0 * (test_random(&seed) - 0.5), span = 300.0 * test_random(&seed);
-        check_axes(
-            &(struct lr_axes){.size = {1 + (int)(400.0 * test_random(&seed)), 1 + (int)(400.0 * test_random(&seed))},
-                              .across = {low, low + span, "x (mm)", n % 3 == 0},
-                              .up = {-span, span, "z (mm)", n % 5 == 0},
-                              .text_px = n & 1 ? 16 : 0});
+        check_axes(&filled(struct lr_axes,
+                           .size = {1 + (int)(400.0 * test_random(&seed)), 1 + (int)(400.0 * test_random(&seed))},
+                           .across = {low, low + span, "x (mm)", n % 3 == 0}, .up = {-span, span, "z (mm)", n % 5 == 0},
+                           .text_px = n & 1 ? 16 : 0));
     }
 }
 

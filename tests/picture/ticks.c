@@ -24,8 +24,7 @@ static int count_larger(const struct lr_ticks *ticks, double low, double high)
 static void check(double low, double high, int most)
 {
     const struct lr_ticks ticks = lr_ticks_choose(low, high, most);
-    assert_all(ticks.count >= 2, ticks.count <= most || count_larger(&ticks, low, high) < 2);
-    assert_true(is_round(ticks.step));
+    assert_all(ticks.count >= 2, ticks.count <= most || count_larger(&ticks, low, high) < 2, is_round(ticks.step));
     const double slack = 1e-6 * ticks.step;
     for (int n = 0; n < ticks.count; n++) {
         const double value = lr_tick_value(&ticks, n);

@@ -99,8 +99,7 @@ static void assert_same_module(const lr_module *a, const lr_module *b, double mo
     assert_true(fabs(a->depth_mm - b->depth_mm) <= most_mm);
     for (int k = 0; k < 2; k++) {
         assert_int_equal(a->crystals[k], b->crystals[k]);
-        assert_true(fabs(a->pitch_mm[k] - b->pitch_mm[k]) <= most_mm);
-        assert_true(fabs(a->face_mm[k] - b->face_mm[k]) <= most_mm);
+        assert_all(fabs(a->pitch_mm[k] - b->pitch_mm[k]) <= most_mm, fabs(a->face_mm[k] - b->face_mm[k]) <= most_mm);
     }
     assert_true(a->ring == b->ring && a->first_crystal_ring == b->first_crystal_ring);
 }

@@ -68,8 +68,7 @@ static void lors_of_another_scanner_are_refused(void **unused)
     const lr_lor_source source = lr_crystal_product_source(&(lr_crystal_product){fixture.lors, values, 1.0, NULL});
     const lr_lor_span behind = {.first = fixture.lors->count - 1, .count = 2}, before = {.first = -1, .count = 1};
     const lr_lor_span nothing = {.first = fixture.lors->count, .count = 0};
-    assert_int_equal(source.get(source.user, &behind, found), LR_USAGE);
-    assert_int_equal(source.get(source.user, &before, found), LR_USAGE);
+    assert_ints(source.get(source.user, &behind, found), LR_USAGE, source.get(source.user, &before, found), LR_USAGE);
     assert_ok(source.get(source.user, &nothing, found));
 }
 

@@ -152,10 +152,9 @@ static void field_of_view_of_tilted_modules(void **state)
                                        angle * 180 / acos(-1.0), m == 3 ? 0.0 : 60 * test_random(&random) - 30,
                                        1 + (int)(5 * test_random(&random)), 1 + (int)(6 * test_random(&random)));
         }
-        check_all(keep(lr_scanner_create(
-            &(lr_scanner_params){.modules = modules,
-                                 .num_modules = 7,
-                                 .coincidence = {.field_of_view_mm = 20 + 100 * test_random(&random)}})));
+        check_all(
+            keep(lr_scanner_create(&filled(lr_scanner_params, .modules = modules, .num_modules = 7,
+                                           .coincidence = {.field_of_view_mm = 20 + 100 * test_random(&random)}))));
     }
 }
 
@@ -229,8 +228,7 @@ static void equal_masks_are_shared(void **state)
         &(lr_scanner_params){.modules = modules, .num_modules = 6, .coincidence = {.field_of_view_mm = 11}}));
     const struct lr_coincidence_masks *masks = lors->masks;
     const struct lr_pair_mask *opposite = &masks->pairs[lr_lors_pair(lors, 0, 3)];
-    assert_int_equal(opposite->kind, LR_MASK_FULL);
-    assert_int_equal(masks->pairs[lr_lors_pair(lors, 1, 4)].offset_a, opposite->offset_a);
+    assert_ints(opposite->kind, LR_MASK_FULL, masks->pairs[lr_lors_pair(lors, 1, 4)].offset_a, opposite->offset_a);
     assert_int_equal(masks->pairs[lr_lors_pair(lors, 2, 5)].offset_a, opposite->offset_a);
     check_all(lors->scanner);
 }
@@ -252,8 +250,7 @@ static void work_may_be_stopped(void **state)
     lr_lors_size size;
     assert_int_equal(lr_lors_count(scanner, &progress, &size, &log.log), LR_CANCELLED);
     assert_null(lr_lors_create_watched(scanner, &progress, &log.log));
-    assert_int_equal(asked, 2);
-    assert_ok(log.status);
+    assert_ints(asked, 2, log.status, LR_OK);
 }
 
 static void nothing_in_coincidence_is_an_error(void **state)
@@ -366,8 +363,7 @@ static void many_events_are_counted(void **state)
     lr_lor_data *data = keep(lr_lor_data_bin(events, EVENTS, NULL));
     double sum = 0;
     for (int64_t k = 0; k < data->count; k++) {
-        assert_true(k == 0 || data->index[k] > data->index[k - 1]);
-        assert_true(data->values[k] == (float)expected[data->index[k]]);
+        assert_all(k == 0 || data->index[k] > data->index[k - 1], data->values[k] == (float)expected[data->index[k]]);
         sum += data->values[k];
     }
     assert_true(sum == named);

@@ -178,8 +178,7 @@ static void plugins_share_the_pool(void **state)
     const struct lr_mpi_plugin *plugin = non_null(lr_plugin_mpi(NULL));
     for (int k = 0; k < 3; k++) {
         assert_true(gather_threads(THREADS));
-        assert_ok(plugin->eigen(&times, NULL, THREADS));
-        assert_int_equal(count_threads(), THREADS);
+        assert_ints(plugin->eigen(&times, NULL, THREADS), LR_OK, count_threads(), THREADS);
     }
 }
 

@@ -57,8 +57,7 @@ static void panel_of_blocks_has_gaps(void **state)
     assert_ints(scanner->num_modules, 48, scanner->num_crystals, 2880);
     for (int m = 0; m < 4; m++) { /* block_v * 2 + block_u of the panel at 90 degrees: u = -x */
         const lr_module *block = &scanner->modules[m];
-        assert_ints(block->crystals[0], m % 2 == 0 ? 7 : 8, block->position, 0);
-        assert_int_equal(block->first_crystal_ring, m / 2 * 8);
+        assert_ints(block->crystals[0], m % 2 == 0 ? 7 : 8, block->position, 0, block->first_crystal_ring, m / 2 * 8);
         const double first_u = m % 2 == 0 ? -15.65 : 0.25, first_z = m / 2 == 0 ? -16.75 : 1.35;
         double centre[3];
         lr_module_crystal_centre(block, 0, 0, centre);
@@ -105,8 +104,7 @@ static void normals_point_inwards(void **state)
     assert_point(scanner->modules[0].normal, -1, 0, 0);
     assert_point(scanner->modules[1].normal, 1, 0, 0);
     const double *n = scanner->modules[2].normal;
-    assert_all(n[1] < 0.0, fabs(dot(n, scanner->modules[2].u)) < 1e-15);
-    assert_true(fabs(dot(n, scanner->modules[2].v)) < 1e-15);
+    assert_all(n[1] < 0.0, fabs(dot(n, scanner->modules[2].u)) < 1e-15, fabs(dot(n, scanner->modules[2].v)) < 1e-15);
     assert_point(n, 0, -cos(acos(-1.0) / 6), 0.5);
     assert_point(scanner->modules[3].normal, 0, 0, -1);
     assert_point(scanner->modules[4].normal, 0, 0, 1);
@@ -337,13 +335,8 @@ static void leaning_faces_are_as_near_as_their_edge(void **state)
     const double half_mm = 2.0 * pair[0].pitch_mm[1];
     lr_scanner *scanner = keep(lr_scanner_create(&(lr_scanner_params){.modules = pair, .num_modules = 2}));
     assert_close(lr_scanner_measure(scanner).inner_radius_mm, 50.0 - 0.5 * half_mm, 1e-9);
-    pair[1] = (lr_module){.centre_mm = {0.0, 0.0, -80.0},
-                          .u = {1.0, 0.0, 0.0},
-                          .v = {0.0, 1.0, 0.0},
-                          .crystals = {4, 4},
-                          .pitch_mm = {2.0, 2.0},
-                          .face_mm = {2.0, 2.0},
-                          .depth_mm = 10.0};
+    pair[1] = filled(lr_module, .centre_mm = {0.0, 0.0, -80.0}, .u = {1.0, 0.0, 0.0}, .v = {0.0, 1.0, 0.0},
+                     .crystals = {4, 4}, .pitch_mm = {2.0, 2.0}, .face_mm = {2.0, 2.0}, .depth_mm = 10.0);
     scanner = keep(lr_scanner_create(&(lr_scanner_params){.modules = pair, .num_modules = 2}));
     assert_close(lr_scanner_measure(scanner).inner_radius_mm, 0.0, 1e-9);
 }

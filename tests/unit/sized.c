@@ -72,8 +72,7 @@ static void newer_programs_make_vectors(void **state)
     } newer = {.params = {.count = 7}};
     memset(newer.more, 0x5a, sizeof(newer.more));
     lr_vector vector;
-    assert_ok(lr_vector_create_sized(sizeof(newer), &newer.params, &vector));
-    assert_int_equal(vector.count, 7);
+    assert_ints(lr_vector_create_sized(sizeof(newer), &newer.params, &vector), LR_OK, vector.count, 7);
     lr_vector_destroy(&vector);
 }
 
@@ -109,8 +108,7 @@ static void older_programs_read_events(void **state)
     const lr_event_sink sink = {.take = drop_events, .user = &count};
     const size_t bytes = offsetof(lr_events_source, progress);
     assert_int_equal(lr_events_read(&source, &sink, NULL), LR_CANCELLED);
-    assert_ok(lr_events_read_sized(bytes, put_at_edge(&edge, &source, bytes), &sink, NULL));
-    assert_int_equal(count, 1);
+    assert_ints(lr_events_read_sized(bytes, put_at_edge(&edge, &source, bytes), &sink, NULL), LR_OK, count, 1);
     free_edge(&edge);
     folder_finish(&folder);
 }

@@ -82,8 +82,7 @@ static void fit_shows_all(void **state)
         camera_view(&camera, aspects[n], &view);
         const double angle = asin(300.0 / camera.distance_mm);
         const double half = fmin(aspects[n], 1.0) * view.tangent;
-        assert_true(tan(angle) < half);
-        assert_true(tan(angle) > 0.85 * half);
+        assert_all(tan(angle) < half, tan(angle) > 0.85 * half);
     }
 }
 
@@ -124,13 +123,9 @@ static void nearest_front_is_picked(void **state)
     static const double x_mm[3] = {50.0, 80.0, 20.0};
     lr_module modules[3];
     for (int m = 0; m < 3; m++) {
-        modules[m] = (lr_module){.centre_mm = {x_mm[m], 0.0, 0.0},
-                                 .normal = {m == 2 ? 1.0 : -1.0, 0.0, 0.0},
-                                 .u = {0.0, 1.0, 0.0},
-                                 .v = {0.0, 0.0, 1.0},
-                                 .crystals = {3, 2},
-                                 .pitch_mm = {4.0, 5.0},
-                                 .face_mm = {3.0, 4.5}};
+        modules[m] = filled(lr_module, .centre_mm = {x_mm[m], 0.0, 0.0}, .normal = {m == 2 ? 1.0 : -1.0, 0.0, 0.0},
+                            .u = {0.0, 1.0, 0.0}, .v = {0.0, 0.0, 1.0}, .crystals = {3, 2}, .pitch_mm = {4.0, 5.0},
+                            .face_mm = {3.0, 4.5});
     }
     const lr_scanner scanner = {.modules = modules, .num_modules = 3};
     const struct {
@@ -145,16 +140,14 @@ static void nearest_front_is_picked(void **state)
         const struct pick_hit hit = pick_module(&scanner, &ray);
         assert_int_equal(hit.module, cases[n].module);
         if (hit.module >= 0) {
-            assert_int_equal(hit.crystal[0], cases[n].p);
-            assert_int_equal(hit.crystal[1], cases[n].q);
+            assert_ints(hit.crystal[0], cases[n].p, hit.crystal[1], cases[n].q);
             assert_close(hit.share, 30.0, 1e-12);
             assert_close(hit.point_mm[0], 50.0, 1e-12);
         }
     }
     /* a ray that starts between the two modules hits the second; a ray that points away hits none */
     const struct pick_ray behind = {{60.0, 0.0, 2.5}, {1.0, 0.0, 0.0}}, away = {{60.0, 0.0, 2.5}, {0.0, 0.0, 1.0}};
-    assert_int_equal(pick_module(&scanner, &behind).module, 1);
-    assert_int_equal(pick_module(&scanner, &away).module, -1);
+    assert_ints(pick_module(&scanner, &behind).module, 1, pick_module(&scanner, &away).module, -1);
     assert_int_equal(pick_module(NULL, &away).module, -1);
 }
 
@@ -215,9 +208,7 @@ static void sheets_lead_back(void **state)
                 double at[2];
                 sheet_corners(sheet, w, (double[2]){x + 0.5, y + 0.5}, at);
                 assert_true(sheet_pixel(sheet, at, &window, place));
-                assert_int_equal(window, w);
-                assert_int_equal(place[0], x);
-                assert_int_equal(place[1], y);
+                assert_ints(window, w, place[0], x, place[1], y);
             }
         }
         const double beyond[][2] = {{-0.01, 0.5}, {0.5, -0.01}, {1.01, 0.5}, {0.5, 1.01}};

@@ -2,7 +2,6 @@
  * Copyright The LORaster authors
  *
  * Background jobs: what the caller can see of their state, and that no call blocks the caller. */
-#include "cases.h"
 #include "waits.h"
 
 #include "base/log.h"
@@ -39,8 +38,7 @@ static void an_idle_job_can_be_asked_and_finished(void **state)
 {
     struct job job;
     job_init(&job);
-    assert_int_equal(job_poll(&job), JOB_IDLE);
-    assert_int_equal(job_wait(&job), JOB_IDLE);
+    assert_ints(job_poll(&job), JOB_IDLE, job_wait(&job), JOB_IDLE);
     job_cancel(&job);
     job_finish(&job);
 }

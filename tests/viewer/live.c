@@ -27,12 +27,9 @@ static lr_status note(void *user, const lr_iteration *done)
 static void library_run(const struct bench *bench, const struct live_request *request, struct library *library)
 {
     double sum = 0;
-    library->op = lr_operator_create(&(lr_operator_params){.lors = bench->view.lors,
-                                                           .grid = &bench->view.grid,
-                                                           .backend = "cpu",
-                                                           .mode = LR_MODE_EXACT,
-                                                           .samples = {1, 1, 1},
-                                                           .store = LR_STORE_YES});
+    library->op = lr_operator_create(&filled(lr_operator_params, .lors = bench->view.lors, .grid = &bench->view.grid,
+                                             .backend = "cpu", .mode = LR_MODE_EXACT, .samples = {1, 1, 1},
+                                             .store = LR_STORE_YES));
     library->data = lr_lor_data_create(bench->view.lors, NULL);
     assert_ok(array_forward(library->op, bench->view.image->values, library->data->values));
     for (int64_t n = 0; n < library->data->count; n++) sum += library->data->values[n];
@@ -41,16 +38,10 @@ static void library_run(const struct bench *bench, const struct live_request *re
     for (int v = 0; v < NUM_VOXELS; v++) library->truth[v] = 1e5 / sum * bench->view.image->values[v];
     assert_ok(lr_poisson(library->data->values, library->data->count, 7, NULL));
     const lr_vector counts = lr_lor_data_vector(library->data);
-    const lr_recon_params params = {.op = library->op,
-                                    .data = &counts,
-                                    .iterations = request->iterations,
-                                    .subsets = request->subsets,
-                                    .algorithm = request->algorithm,
-                                    .relaxation = request->relaxation,
-                                    .relaxation_fall = request->relaxation_fall,
-                                    .own_steps = true,
-                                    .iteration = note,
-                                    .user = library};
+    const lr_recon_params params =
+        filled(lr_recon_params, .op = library->op, .data = &counts, .iterations = request->iterations,
+               .subsets = request->subsets, .algorithm = request->algorithm, .relaxation = request->relaxation,
+               .relaxation_fall = request->relaxation_fall, .own_steps = true, .iteration = note, .user = library);
     lr_vector image = lr_vector_of_floats(library->image, NUM_VOXELS);
     assert_ok(lr_recon(&params, &image));
 }
@@ -89,8 +80,7 @@ static void it_is_the_librarys_reconstruction(void **state)
         norm += pow(library.truth[v], 2);
     }
     assert_close(history[4].difference, sqrt(off / norm), 1e-6); /* truth in float */
-    assert_int_equal(live_copy_history(bench->live, 3, history, 1), 5);
-    assert_int_equal(history[0].number, 4);
+    assert_ints(live_copy_history(bench->live, 3, history, 1), 5, history[0].number, 4);
     library_finish(&library);
 }
 

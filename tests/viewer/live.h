@@ -5,7 +5,7 @@
 #ifndef LR_TESTS_VIEWER_LIVE_H
 #define LR_TESTS_VIEWER_LIVE_H
 
-#include "opened.h"
+#include "waits.h"
 
 #include "viewer/study/live.h"
 

@@ -12,14 +12,8 @@ static struct gl_context *ctx; /* the window's, in place of one */
 
 static struct live_request request_of(const struct bench *bench, int iterations)
 {
-    return (struct live_request){.counts = 1e5,
-                                 .seed = 7,
-                                 .backend = "compute",
-                                 .samples = 1,
-                                 .mode = LR_MODE_EXACT,
-                                 .store = LR_STORE_NO,
-                                 .iterations = iterations,
-                                 .handover = bench->handover};
+    return filled(struct live_request, .counts = 1e5, .seed = 7, .backend = "compute", .samples = 1,
+                  .mode = LR_MODE_EXACT, .store = LR_STORE_NO, .iterations = iterations, .handover = bench->handover);
 }
 
 /* Does what a window does in each frame, until the newest image has arrived. */

@@ -40,24 +40,15 @@ static void reconstruct(const lr_histo_images *histo, const char *backend, lr_re
     lr_vector to = lr_vector_of_floats(image, NUM_CELLS);
     const bool is_ramla = algorithm == LR_ALGORITHM_RAMLA;
     assert_non_null(op);
-    assert_ok(lr_recon(&(lr_recon_params){.op = op,
-                                          .data = &data,
-                                          .algorithm = algorithm,
-                                          .relaxation = is_ramla ? 0.7 : 0,
-                                          .subsets = 3,
-                                          .iterations = ITERATIONS},
+    assert_ok(lr_recon(&filled(lr_recon_params, .op = op, .data = &data, .algorithm = algorithm,
+                               .relaxation = is_ramla ? 0.7 : 0, .subsets = 3, .iterations = ITERATIONS),
                        &to));
 }
 
 static struct live_request request_of(const lr_histo_images *histo, lr_recon_algorithm algorithm)
 {
-    return (struct live_request){.family = LIVE_DIRECT,
-                                 .algorithm = algorithm,
-                                 .relaxation = 0.7,
-                                 .subsets = 3,
-                                 .iterations = ITERATIONS,
-                                 .kernel = kernel,
-                                 .histo = histo};
+    return filled(struct live_request, .family = LIVE_DIRECT, .algorithm = algorithm, .relaxation = 0.7, .subsets = 3,
+                  .iterations = ITERATIONS, .kernel = kernel, .histo = histo);
 }
 
 static void read_shown(struct handover *handover, float *texels)
@@ -123,8 +114,7 @@ static void counts_are_drawn_from_the_image(void **state)
     run(&bench, &request);
     assert_int_equal(live_copy_history(live, 0, history, ITERATIONS), ITERATIONS);
     assert_true(history[0].measured_counts > 0.9e5 && history[0].measured_counts < 1.1e5);
-    assert_true(history[ITERATIONS - 1].difference < history[0].difference);
-    assert_true(live_copy_image(live, &serial, values));
+    assert_all(history[ITERATIONS - 1].difference < history[0].difference, live_copy_image(live, &serial, values));
     if (ctx != NULL) { /* the device is asked for, but the backend cpu has none */
         request.handover = handover_create(ctx, &cells);
         run(&bench, &request);

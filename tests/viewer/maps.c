@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Sensitivity and LOR images against the library. */
-#include "opened.h"
+#include "waits.h"
 
 #include "viewer/study/maps.h"
 
@@ -19,8 +19,7 @@ static void sensitivity_is_the_sum_of_all_rows(void **state)
     assert_ok(sensitivity_ask(&runner, &view, &request, NULL));
     if (task_runner_wait(&runner) != JOB_DONE) fail_msg("%s", runner.report.error);
     const struct sensitivity_result *result = runner.result;
-    assert_int_equal(result->mode, LR_MODE_EXACT);
-    assert_int_equal(result->request.samples, 2);
+    assert_ints(result->mode, LR_MODE_EXACT, result->request.samples, 2);
     lr_operator_params params = {.lors = view.lors, .grid = &grid, .backend = "cpu", .mode = LR_MODE_EXACT};
     lr_grid_split_samples(&grid, 2, params.samples);
     lr_operator *op = lr_operator_create(&params);

@@ -25,9 +25,7 @@ static void a_busy_program_ends_with_its_screen(void **state)
 {
     int screen[2], said[2], errors[2], way;
     char text[200] = "";
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, screen), 0);
-    assert_int_equal(pipe(said), 0);
-    assert_int_equal(pipe(errors), 0);
+    assert_ints(socketpair(AF_UNIX, SOCK_STREAM, 0, screen), 0, pipe(said), 0, pipe(errors), 0);
     const pid_t program = fork();
     assert_true(program >= 0);
     if (program == 0) {

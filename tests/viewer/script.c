@@ -84,8 +84,7 @@ static void steps_are_told(void **state)
     for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
         const struct command *command = command_find(viewer_tools, names[k]);
         assert_non_null(command);
-        assert_true(command->least <= command->most && command->most < COMMAND_WORDS);
-        assert_true(command->words[0] != '\0');
+        assert_all(command->least <= command->most && command->most < COMMAND_WORDS, command->words[0] != '\0');
     }
     assert_null(command_find(viewer_tools, "Wait"));
 }

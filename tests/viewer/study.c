@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * A study keeps what is open until something else has been opened completely. */
-#include "opened.h"
+#include "waits.h"
 
 #include "io/files.h"
 #include "io/files/file_kind.h"
@@ -18,8 +18,7 @@ static void open_well(struct study *study, const struct study_wish *wish)
 static void fail_to_open(struct study *study, const struct study_wish *wish, const char *words)
 {
     struct job_report report;
-    assert_ok(study_open(study, wish));
-    assert_int_equal(study_wait(study, &report), JOB_FAILED);
+    assert_ints(study_open(study, wish), LR_OK, study_wait(study, &report), JOB_FAILED);
     assert_says(report.error, words);
 }
 
@@ -185,23 +184,18 @@ static void kinds_of_files(void **state)
     static const char *const scanners[] = {"study_kind.yaml", "study_kind.geom", "study_kind.hscan"};
     for (int k = 0; k < 3; k++) {
         assert_ok(lr_scanner_write(scanners[k], scanner, NULL));
-        assert_int_equal(lr_file_kind_of(scanners[k]), LR_FILE_SCANNER);
-        assert_ok(study_open_file(study, scanners[k]));
+        assert_ints(lr_file_kind_of(scanners[k]), LR_FILE_SCANNER, study_open_file(study, scanners[k]), LR_OK);
         assert_int_equal(study_wait(study, NULL), JOB_DONE);
     }
     assert_ok(lr_scanner_write("study_kind.petsird", scanner, NULL));
     assert_int_equal(lr_file_kind_of("study_kind.petsird"), LR_FILE_PETSIRD);
     /* The kind of a file is found from its content alone. */
-    assert_int_equal(rename("study_kind.mha", "study_kind.thing"), 0);
-    assert_int_equal(lr_file_kind_of("study_kind.thing"), LR_FILE_IMAGE);
-    assert_ok(study_open_file(study, "study_kind.thing"));
-    assert_int_equal(study_wait(study, NULL), JOB_DONE);
+    assert_ints(rename("study_kind.mha", "study_kind.thing"), 0, lr_file_kind_of("study_kind.thing"), LR_FILE_IMAGE);
+    assert_ints(study_open_file(study, "study_kind.thing"), LR_OK, study_wait(study, NULL), JOB_DONE);
     assert_int_equal(lr_file_kind_of("study_kind.txt"), LR_FILE_UNKNOWN);
-    assert_int_equal(study_open_file(study, "study_kind.txt"), LR_USAGE);
-    assert_int_equal(study_poll(study, &report), JOB_FAILED);
+    assert_ints(study_open_file(study, "study_kind.txt"), LR_USAGE, study_poll(study, &report), JOB_FAILED);
     assert_says(report.error, "study_kind.txt is no scanner");
-    assert_int_equal(lr_file_kind_of("no such file"), LR_FILE_UNKNOWN);
-    assert_int_equal(lr_file_kind_of("."), LR_FILE_UNKNOWN);
+    assert_ints(lr_file_kind_of("no such file"), LR_FILE_UNKNOWN, lr_file_kind_of("."), LR_FILE_UNKNOWN);
     study_destroy(study);
     lr_scanner_destroy(scanner);
 }

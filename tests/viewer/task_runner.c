@@ -3,7 +3,6 @@
  *
  * However quickly tasks are requested, the newest is run and most others are skipped. Tasks end when the test allows
  * it, so that the test does not depend on the machine's speed. */
-#include "cases.h"
 #include "waits.h"
 
 #include "base/log.h"
@@ -72,14 +71,11 @@ static void only_the_newest_waits(void **state)
     begin(&runner);
     for (int n = 0; n < 200; n++) {
         task_runner_ask(&runner, task_of((struct task){.number = n, .is_deaf = true}));
-        assert_int_equal(task_runner_poll(&runner), JOB_RUNNING);
-        assert_int_equal(current(&runner), -1);
+        assert_ints(task_runner_poll(&runner), JOB_RUNNING, current(&runner), -1);
         assert_true(living <= 2);
     }
     may_end = true;
-    assert_int_equal(task_runner_wait(&runner), JOB_DONE);
-    assert_int_equal(current(&runner), 199);
-    assert_int_equal(runs, 2);
+    assert_ints(task_runner_wait(&runner), JOB_DONE, current(&runner), 199, runs, 2);
     assert_int_equal(runner.serial, 2); /* the first task had run to its end */
     finish(&runner);
 }
@@ -93,9 +89,7 @@ static void what_runs_is_stopped(void **state)
     task_runner_ask(&runner, task_of((struct task){.number = 2}));
     while (runs < 2) assert_int_equal(task_runner_poll(&runner), JOB_RUNNING);
     may_end = true;
-    assert_int_equal(task_runner_wait(&runner), JOB_DONE);
-    assert_int_equal(current(&runner), 2);
-    assert_int_equal(runner.serial, 1);
+    assert_ints(task_runner_wait(&runner), JOB_DONE, current(&runner), 2, runner.serial, 1);
     finish(&runner);
 }
 
@@ -109,8 +103,7 @@ static void failures_leave_the_one_before(void **state)
     task_runner_ask(&runner, task_of((struct task){.number = 2, .fails = true}));
     assert_int_equal(task_runner_wait(&runner), JOB_FAILED);
     assert_string_equal(runner.report.error, "task 2 fails");
-    assert_int_equal(current(&runner), 1);
-    assert_int_equal(runner.serial, 1);
+    assert_ints(current(&runner), 1, runner.serial, 1);
     finish(&runner);
 }
 

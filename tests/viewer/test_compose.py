@@ -5,10 +5,7 @@ total-body scanners, of which it computes what the window shows.
 
 usage: test_compose.py LORASTER SOURCE TOPIC
 """
-import json
-import math
-import resource
-import sys
+import json, math, resource, sys
 from pathlib import Path
 
 from steps import SHEET, ViewTest, main, read_png
@@ -16,7 +13,7 @@ from steps import SHEET, ViewTest, main, read_png
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "dist"))
 from ranks import MPIRUN, mpirun
 
-GRID = ["--grid", "12,11,5", "--voxel-mm", "2"]
+GRID = "--grid 12,11,5 --voxel-mm 2"
 BARS = (888, 380, 1260, 900)  # of the panel, in a window of 1280 x 1000
 
 
@@ -29,16 +26,16 @@ class Compose(ViewTest):
               "compose.clipped_residual", "compose.negative_voxels", "live.log_likelihood", "live.backend"]
 
     def counts(self):
-        self.good("simulate", "--scanner", self.scanner, *GRID, "--phantom", "spheres", "--counts", "20000",
-                  "--backend", "native", "--truth", self.path("truth.nii"), "-o", self.path("d.h5"))
+        self.good(f"simulate --scanner {self.scanner} {GRID} --phantom spheres --counts 20000",
+                  "--backend native --truth truth.nii -o d.h5")
 
     def ranks(self, count, *words):
         """The last composition of as many ranks, and the log-likelihood."""
         program = Path(self.program)
         if MPIRUN is None or not (program.parent / "lr_mpi.so").exists():
             self.skipTest("no MPI")
-        done = mpirun(program, count, program, "recon", "--scanner", self.scanner, *GRID, "--data", self.path("d.h5"),
-                      "--combine", "paper", "--backend", "native", "--json", "-o", self.path("p.nii"), *words)
+        recon = f"recon --scanner {self.scanner} {GRID} --data d.h5 --combine paper --backend native --json -o p.nii"
+        done = mpirun(program, count, program, *recon.split(), *words)
         return json.loads(done.stdout)["iterations"]
 
     def steps(self, guesses, local, subsets, iterations):
@@ -51,8 +48,7 @@ class Compose(ViewTest):
         steps = self.ranks(8, "--iterations", "20", "--local-iterations", "10")
         found = self.values([*self.steps(8, 10, 1, 20), *(f"print {each}" for each in self.ROUNDS)])
         last = steps[-1]["composition"]
-        self.assertEqual(found["live.backend"], "native")
-        self.assertEqual(int(found["compose.rounds"]), len(steps))
+        self.assertEqual((found["live.backend"], int(found["compose.rounds"])), ("native", len(steps)))
         for a, b in zip(numbers(found["compose.weights"]), last["weights"]):
             self.assertAlmostEqual(a, b, delta=1e-6)
         self.assertEqual(len(numbers(found["compose.weights"])), 8)
@@ -132,5 +128,4 @@ class Large(ViewTest):
         self.assertEqual(part[1:], whole[2:])
 
 
-if __name__ == "__main__":
-    main({"compose": Compose, "total_body": Large})
+main({"compose": Compose, "total_body": Large})

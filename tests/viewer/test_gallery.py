@@ -3,7 +3,6 @@
 """The gallery's scripts still draw the pictures in docs/pictures. Blocks of 8 x 8 pixels are compared by lightness and
 colour. If pictures have changed on purpose, tools/gallery.sh draws them again."""
 import importlib.util
-import sys
 from pathlib import Path
 
 from steps import ROOT, ViewTest, main, read_png
@@ -46,8 +45,7 @@ def difference(one, two):
 class Gallery(ViewTest):
     def setUp(self):
         super().setUp()
-        path = ROOT / "tools" / "gallery" / "inputs.py"
-        spec = importlib.util.spec_from_file_location("inputs", path)
+        spec = importlib.util.spec_from_file_location("inputs", ROOT / "tools" / "gallery" / "inputs.py")
         inputs = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(inputs)
         inputs.main(self.folder)
@@ -88,6 +86,4 @@ class Slow(Gallery):
         self.compare(SLOW_NAMES)
 
 
-if __name__ == "__main__":
-    sys.dont_write_bytecode = True
-    main({"gallery": Quick, "gallery_slow": Slow})
+main({"gallery": Quick, "gallery_slow": Slow})

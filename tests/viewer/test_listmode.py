@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """List mode in the viewer, by scripts, without a window: the elements of an event with its time of flight, live
 reconstruction of events, frames."""
-import math
-import struct
-import sys
+import math, struct
 from array import array
 from pathlib import Path
 
@@ -14,7 +12,7 @@ from inputs import header  # of tools/gallery, by steps
 TOF_RING = SMALL_RING + "tof: {resolution_ps: 100}\n"
 SIGMA_MM = 100 * 0.149896229 / (2 * math.sqrt(2 * math.log(2)))
 READY = ["open scanner tof.yaml", "wait"]
-GRID = ["--grid", "16,16,8", "--voxel-mm", "1.8"]
+GRID = "--grid 16,16,8 --voxel-mm 1.8"
 # In a window of 1280 x 800: the choice of kernels and its four lines, the box and slider of time of flight.
 KERNELS, LINES, BOX, SLIDER = (1150, 128), [150 + 17 * k for k in range(4)], (896, 153), (1148, 177)
 
@@ -25,8 +23,7 @@ class ListmodeTest(ViewTest):
         self.write("tof.yaml", TOF_RING)
 
     def events(self, count=6000):
-        self.good("simulate", "--scanner", self.path("tof.yaml"), *GRID, "--phantom", "derenzo", "--counts", str(count),
-                  "--tof-ps", "100", "-o", self.path("ev.petsird"))
+        self.good(f"simulate --scanner tof.yaml {GRID} --phantom derenzo --counts {count} --tof-ps 100 -o ev.petsird")
         return "ev.petsird"
 
 
@@ -84,23 +81,22 @@ class Events(ListmodeTest):
 class Live(ListmodeTest):
     def test_it_is_the_programs(self):
         """OSEM and RAMLA, with time of flight: the log-likelihood is that of `recon`."""
-        self.good("phantom", "point", *GRID, "-o", self.path("x.nii"))
+        self.good(f"phantom point {GRID} -o x.nii")
         events = self.events()
         for kernel, algorithm in (("line", "osem"), ("tube", "ramla")):
             found = self.values([*READY, "open image x.nii", "wait", f"open data {events}", "wait",
                                  "set family listmode", f"set elements {kernel}", f"set algorithm {algorithm}",
                                  "recon start 3 2", "wait", "print live.iterations", "print live.log_likelihood",
                                  "image live"])
-            done = self.json("recon", "--operator", "listmode", "--scanner", self.path("tof.yaml"), "--events",
-                             self.path(events), *GRID, "--kernel", kernel, "--algorithm", algorithm, "--subsets", "3",
-                             "--iterations", "2", "-o", self.path("r.nii"))
+            done = self.json(f"recon --operator listmode --scanner tof.yaml --events {events} {GRID} --kernel {kernel}",
+                             f"--algorithm {algorithm} --subsets 3 --iterations 2 -o r.nii")
             wanted = done["iterations"][-1]["log_likelihood"]
             self.assertEqual(found["live.iterations"], "2")
             self.assertLess(abs(float(found["live.log_likelihood"]) / wanted - 1), 1e-6)
 
     def test_events_are_drawn_from_an_image(self):
         """Where no list mode is open; with neither there is a sentence."""
-        self.good("phantom", "point", *GRID, "-o", self.path("x.nii"))
+        self.good(f"phantom point {GRID} -o x.nii")
         self.view([*READY, "open image x.nii", "wait", "set family listmode", "set elements line", "set counts 5e4",
                    "recon start 2 3", "wait", "expect live.iterations 3"])
         self.view([*READY, "set counts 0"], code=3)
@@ -110,8 +106,8 @@ class Live(ListmodeTest):
 
 class Frames(ListmodeTest):
     def make(self):
-        self.good("recon", "--operator", "listmode", "--scanner", self.path("tof.yaml"), "--events",
-                  self.path(self.events()), *GRID, "--kernel", "line", "--frames", "3x20", "-o", self.path("f.nii"))
+        self.good(f"recon --operator listmode --scanner tof.yaml --events {self.events()} {GRID} --kernel line",
+                  "--frames 3x20 -o f.nii")
 
     def test_they_come_by_their_numbers(self):
         """In the colours and slices of the last one; values are the file's."""
@@ -149,6 +145,4 @@ class Frames(ListmodeTest):
             self.view([*READY, "open image v.nii", "wait", "set frame 2", "wait", "frames 1", step], code=2)
 
 
-if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parent))
-    main({"listmode_events": Events, "listmode_live": Live, "frames": Frames})
+main({"listmode_events": Events, "listmode_live": Live, "frames": Frames})

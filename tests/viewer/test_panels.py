@@ -2,15 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the panels and the scene tell of what is under the mouse, by scripts, without a window: values
 on slices, colour bars, curves, empty windows, the dialog that opens files, the start screen."""
-import math
-import os
-import random
-import re
-import sys
+import math, os, random, re
 from pathlib import Path
 
-from eye import Eye, value_at
-from steps import SHEET, SMALL_RING, ViewTest, main, read_nifti, read_png
+from steps import SHEET, SMALL_RING, Eye, ViewTest, main, read_nifti, read_png, value_at
 
 READY = ["open scanner ring.yaml", "wait", "panes scene"]
 SCENE = (290, 0, 880, 770)  # left, top, right, bottom of a window of 1280 x 800
@@ -76,10 +71,7 @@ class Slices(ViewTest):
                               "show x off", "show y off", "show z off", "frames 1", "print hover.module",
                               "print hover.slice"])
         texts = [text for _, text in pairs]
-        self.assertEqual(texts[0], "-1")
-        self.assertEqual(texts[1], "x")
-        self.assertEqual(texts[2], "4")
-        self.assertEqual(texts[3], "none")
+        self.assertEqual((texts[0], texts[1], texts[2], texts[3]), ("-1", "x", "4", "none"))
 
     def test_edge_on(self):
         """Slices seen along their own plane, or nearly so, give what the line of sight meets."""
@@ -179,8 +171,8 @@ class Curves(ViewTest):
         image = self.image("x.nii")
         found = self.values([*READY, f"open image {image}", f"open mu {mu}", "wait", "lor 0 1 1 4 2 2", "wait",
                              "expect tube.error none", "print tube.sum"])
-        self.good("matrix", "--scanner", self.scanner, "--lor", "0,1,1,4,2,2", "--like", image,
-                  "--mu", mu, "--mode", "exact", "--backend", "cpu", "-o", self.path("t.nii"))
+        self.good(f"matrix --scanner {self.scanner} --lor 0,1,1,4,2,2 --like {image} --mu {mu} --mode exact",
+                  "--backend cpu -o t.nii")
         wanted = sum(read_nifti(self.path("t.nii"))[3])
         self.assertLess(abs(float(found["tube.sum"]) / wanted - 1.0), 1e-5)
 
@@ -195,11 +187,9 @@ class Curves(ViewTest):
         pairs, _ = self.view(steps)
         told = dict(tuple(map(float, text.split(","))) for _, text in pairs if text != "none")
         self.assertEqual(sorted(told), [1.0, 2.0, 3.0, 4.0])
-        done = self.json("recon", "--scanner", self.scanner, "--data", counts, "--like", image,
-                         "--iterations", "4", "-o", self.path("r.nii"))
+        done = self.json(f"recon --scanner {self.scanner} --data {counts} --like {image} --iterations 4 -o r.nii")
         for one in done["iterations"]:
-            wanted = one["log_likelihood"]
-            self.assertLess(abs(told[one["number"]] / wanted - 1.0), 1e-5)
+            self.assertLess(abs(told[one["number"]] / one["log_likelihood"] - 1.0), 1e-5)
 
 
 class Recon(ViewTest):
@@ -416,7 +406,5 @@ class Start(ViewTest):
         self.view(["size 700 300", "frames 3", "size 720 60", "frames 3", "size 1 1", "frames 3", "expect start 1"])
 
 
-if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parent))
-    main({"slices": Slices, "bars": Bars, "curves": Curves, "recon_points": Recon, "gaps": Gaps,
-          "tooltips": Tooltips, "lines": Lines, "opening": Opening, "start": Start})
+main({"slices": Slices, "bars": Bars, "curves": Curves, "recon_points": Recon, "gaps": Gaps,
+      "tooltips": Tooltips, "lines": Lines, "opening": Opening, "start": Start})

@@ -1,16 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Transaxial, coronal and sagittal panes: which voxel is where, by arithmetic of our own and the image's file."""
-import math
-import random
-import sys
+import math, random
 from pathlib import Path
 
 import numpy as np
 
-from eye import value_at
-from panes import PANES, Panes
-from steps import ViewTest, main, read_nifti, read_png
+from steps import PANES, Panes, ViewTest, main, read_nifti, read_png, value_at
 
 class Places(ViewTest):
     SIZE, VOXEL = (20, 16, 12), (1.5, 2.0, 2.5)
@@ -44,8 +40,7 @@ class Clicks(Places):
                 wanted += [cross, None]
         pairs, _ = self.view([*self.ready, *steps])
         for (_, voxel), (_, value), want in zip(pairs[::2], pairs[1::2], wanted[::2]):
-            self.assertEqual(voxel, ",".join(map(str, want)))
-            self.assertEqual(float(value), value_at(self.file, want))
+            self.assertEqual((voxel, float(value)), (",".join(map(str, want)), value_at(self.file, want)))
 
     def test_values_all_over(self):
         """Also where a pane has all the room, is moved and enlarged."""
@@ -63,8 +58,7 @@ class Clicks(Places):
             pairs, _ = self.view([*self.ready, *first, *steps])
             self.assertGreater(len(wanted), 6)
             for (_, voxel), (_, value), want in zip(pairs[::2], pairs[1::2], wanted):
-                self.assertEqual(voxel, ",".join(map(str, want)))
-                self.assertEqual(float(value), value_at(self.file, want))
+                self.assertEqual((voxel, float(value)), (",".join(map(str, want)), value_at(self.file, want)))
 
     def test_what_is_seen_is_the_file(self):
         """Each voxel's middle has the grey of its value, right and front at the left."""
@@ -86,18 +80,15 @@ class Clicks(Places):
                               "print cross.voxel", over["y"], "key pageup", "print cross.voxel", over["z"], "key left",
                               "key down", "print cross.voxel", "scroll -40", "print cross.voxel", over["x"],
                               "key right", "print cross.voxel"])
-        self.assertEqual([voxel for _, voxel in found],
-                         ["10,8,8", "7,8,8", "7,9,8", "8,8,8", "8,8,0", "8,7,0"])
+        self.assertEqual([voxel for _, voxel in found], ["10,8,8", "7,8,8", "7,9,8", "8,8,8", "8,8,0", "8,7,0"])
 
     def test_one_pane_and_four(self):
-        panes = self.panes()
-        x, y = panes.pixel("z", (4, 4, 6))
+        x, y = self.panes().pixel("z", (4, 4, 6))
         found, _ = self.view([*self.ready, "print panes", f"click {x} {y}", f"click {x} {y}", "print panes",
                               "print panes.scene", f"move {x} {y}", "key t", "print panes", "panes scene",
                               "print panes.transaxial", "panes four", "print panes.transaxial"])
         self.assertEqual([text for _, text in found[:4]], ["four", "transaxial", "290,0,0,0", "four"])
-        self.assertEqual(found[4][1].split(",")[2:], ["0", "0"])
-        self.assertEqual(found[5][1].split(",")[2:], ["294", "384"])
+        self.assertEqual((found[4][1].split(",")[2:], found[5][1].split(",")[2:]), (["0", "0"], ["294", "384"]))
         self.view([*self.ready, "panes five"], code=3)
 
     def test_middle_button_moves_all(self):
@@ -172,13 +163,11 @@ class Measures(Places):
 
     def test_a_drag_from_elsewhere_draws_nothing(self):
         """A button that was pressed in the scene and is released in a pane; the camera is free afterwards."""
-        panes = self.panes("tool measure")
-        x, y = panes.pixel("z", (10, 8, 6))
+        x, y = self.panes("tool measure").pixel("z", (10, 8, 6))
         pairs, _ = self.view([*self.ready, "tool measure", "hand box", f"drag 700 100 {x} {y}", "print camera.turn_deg",
                               f"move {x + 40} {y + 30}", "move 750 150", "print camera.turn_deg", "wait",
                               "print region.voxels"])
-        self.assertEqual(pairs[0], pairs[1])
-        self.assertEqual(pairs[2], ("region.voxels", "0"))
+        self.assertEqual((pairs[0], pairs[2]), (pairs[1], ("region.voxels", "0")))
 
     def test_a_drag_stays_in_its_pane(self):
         """Across the border of two panes, a region and a line grow in the plane of the first."""
@@ -275,8 +264,7 @@ class Combined(Places):
             for place, first, second, (red, _, blue) in self.greys(f"combine {way} second"):
                 if abs(of(first, second)) > 0.1:
                     self.assertEqual(red > blue, of(first, second) > 0.0, (way, place))
-        panes = self.panes()
-        x, y = panes.pixel("z", (4, 5, self.AT))
+        x, y = self.panes().pixel("z", (4, 5, self.AT))
         found = self.values([*self.ready, "combine ratio second", f"move {x} {y}", "print hover.second", "print hover.text"])
         first, second = value_at(self.file, (4, 5, self.AT)), value_at(self.other, (2, 2, 3))
         self.assertEqual(float(found["hover.second"]), second)
@@ -303,8 +291,7 @@ class Combined(Places):
                 wanted.append((column.max(), [column.argmax() if "xyz"[n] == axis else voxel[n] for n in range(3)]))
         pairs, _ = self.view([*self.ready, *steps, *moves])
         for (_, value), (_, voxel), want in zip(pairs[::2], pairs[1::2], wanted):
-            self.assertEqual(float(value), want[0])
-            self.assertEqual(voxel, ",".join(map(str, want[1])))
+            self.assertEqual((float(value), voxel), (want[0], ",".join(map(str, want[1]))))
         other = np.array(self.other[3]).reshape(6, 8, 10)
         found = self.values([*self.ready, "combine difference second", "show projection on",
                              "move {} {}".format(*panes.pixel("y", (7, 8, 4))), "print hover.second", "print hover.value"])
@@ -376,8 +363,7 @@ class Saved(Places):
     def test_profile(self):
         self.view([*self.ready, "line -12 0.5 1.25 12 0.5 1.25", "wait", "export line l.csv"])
         lines = [line.split(",") for line in Path(self.path("l.csv")).read_text().splitlines()]
-        self.assertEqual(lines[0], ["mm", "value"])
-        self.assertEqual(float(lines[-1][0]), 24.0)
+        self.assertEqual((lines[0], float(lines[-1][0])), (["mm", "value"], 24.0))
         for place, value in ((float(a), float(b)) for a, b in lines[1:]):
             i = (place - 12.0 - self.file[2][0]) / self.VOXEL[0] + 0.5
             if abs(i - round(i)) > 1e-6:
@@ -402,8 +388,7 @@ class Saved(Places):
         for step in ("export coronal x.nii", "export coronal a.txt", "export line a.png", "export line a.csv",
                      "turn a 0", "turn a 100000", "screenshot x.nii", "save x.nii"):
             self.view([*self.ready, "frames 1", step], code=3 if "turn" in step else 2)
-        self.assertEqual(Path(self.path("x.nii")).read_bytes(), before)
-        self.assertEqual(list(self.folder.glob("a*")), [])
+        self.assertEqual((Path(self.path("x.nii")).read_bytes(), list(self.folder.glob("a*"))), (before, []))
         self.view(["open scanner ring.yaml", "wait", "export coronal a.png"], code=2)
         self.view([*self.ready, "export coronal none/a.csv"], code=1)
 
@@ -412,8 +397,7 @@ class Handling(Places):
     """Panels that fold, undoing, Esc, L, light panels."""
     def test_fold_at_800_by_600(self):
         """One panel at a time; a press on its cross folds it, one on the strip unfolds it. All of each is usable."""
-        asked = ["folded.study", "folded.tools", "panes.transaxial"]
-        prints = [f"print {name}" for name in asked]
+        prints = [f"print {name}" for name in ["folded.study", "folded.tools", "panes.transaxial"]]
         pairs, _ = self.view([*self.ready, *prints, "size 800 600", "frames 2", *prints, "click 12 40", "frames 2", *prints,
                               "click 278 10", "frames 2", *prints, "click 788 40", "frames 2", *prints, "size 1280 800",
                               "frames 2", *prints])
@@ -438,10 +422,8 @@ class Handling(Places):
 
     def test_a_person_undoes(self):
         """Camera, cross-hair, window and panes go back one by one, and forth again."""
-        panes = self.panes()
-        x, y = panes.pixel("z", (4, 4, 6))
-        asked = ["camera.turn_deg", "cross.voxel", "window.high", "panes"]
-        prints = [f"print {name}" for name in asked]
+        x, y = self.panes().pixel("z", (4, 4, 6))
+        prints = [f"print {name}" for name in ["camera.turn_deg", "cross.voxel", "window.high", "panes"]]
         undo, redo = ["key z control", "frames 1"], ["key y control", "frames 1"]
         pairs, _ = self.view([*self.ready, "camera 20 30 200", "colours grey 0 1", "frames 2", *prints,
                               "drag 700 100 760 100", "frames 1", *prints, f"drag {x} {y} {x + 30} {y}", "frames 1",
@@ -452,8 +434,7 @@ class Handling(Places):
         states = [tuple(text for _, text in pairs[k:k + 4]) for k in range(0, len(pairs), 4)]
         self.assertEqual(len(set(states[:5])), 5, states)
         self.assertEqual(states[5:10], [states[3], states[2], states[1], states[0], states[0]])
-        self.assertEqual(states[10], states[2])
-        self.assertEqual(states[11], states[3])
+        self.assertEqual((states[10], states[11]), (states[2], states[3]))
 
     def test_undo_and_the_program(self):
         """A change that no person has made is no step, also after an undo; other files begin anew, with their windows."""
@@ -496,7 +477,4 @@ class Handling(Places):
         self.assertGreater(light[700][3 * 100], 200)
 
 
-if __name__ == "__main__":
-    sys.dont_write_bytecode = True
-    main({"panes": Clicks, "measures": Measures, "combined": Combined, "saved": Saved,
-          "handling": Handling})
+main({"panes": Clicks, "measures": Measures, "combined": Combined, "saved": Saved, "handling": Handling})

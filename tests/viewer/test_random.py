@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The viewer withstands whatever a person does to it: random steps of a script, without a window, in a folder of
 good and bad files. LORASTER_TEST_SEED is the seed, 1 if it is not there; LORASTER_TEST_STEPS the count."""
-import os
-import random
-import struct
+import os, random, struct
 from pathlib import Path
 
 from steps import SMALL_RING, ViewTest, main
@@ -22,9 +20,8 @@ class Random(ViewTest):
         self.write("lone.yaml", SMALL_RING.replace("modules: 8", "modules: 1"))
         self.write("session.yaml", self.session())
         self.write("notes.txt", "nothing that is known\n")
-        for name, data in {"short.nii": good[:380], "size.nii": good[:42] +
-                           struct.pack("<3h", 30000, 30000, 30000) + good[48:],
-                           "noise.h5": bytes((k * k * 37 + k) % 256 for k in range(3000)),
+        for name, data in {"short.nii": good[:380], "size.nii": good[:42] + struct.pack("<3h", 30000, 30000, 30000) +
+                           good[48:], "noise.h5": bytes((k * k * 37 + k) % 256 for k in range(3000)),
                            "x.npy": b"\x93NUMPY\x01\x00\x10\x00{'descr': 'zz'}\n"}.items():
             Path(self.path(name)).write_bytes(data)
         os.mkdir(self.path("folder.nii"))
@@ -95,8 +92,7 @@ class Threads(ViewTest):
     """All that goes on beside the window, begun, paused, stopped, replaced and left running."""
     def test_jobs(self):
         self.image("x.nii", [1.0 + k % 5 for k in range(15 * 15 * 9)], (15, 15, 9), (2, 2, 2))
-        self.good("direct", "project", "--image", self.path("x.nii"), "--tof-ps", "50",
-                  "--azimuths", "2", "--tilts", "1", "--backend", "cpu", "-o", self.path("y.h5"))
+        self.good("direct project --image x.nii --tof-ps 50 --azimuths 2 --tilts 1 --backend cpu -o y.h5")
         steps = ["open image x.nii", "open scanner ring.yaml", "wait", "tool live"]
         for place in ("device", "host"):
             steps += [f"recon {place}", "recon start 1 2", "wait",
@@ -110,5 +106,4 @@ class Threads(ViewTest):
         self.assertNotIn("Sanitizer", done.stderr)
 
 
-if __name__ == "__main__":
-    main({"random": Random, "threads": Threads})
+main({"random": Random, "threads": Threads})

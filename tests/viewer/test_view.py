@@ -2,22 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the viewer by scripts, without a window: what is shown equals what the library says, what
 is saved comes back, and whatever is wrong is said."""
-import contextlib
-import json
-import math
-import os
-import re
-import resource
-import shutil
-import struct
-import subprocess
-import sys
+import contextlib, json, math, os, re, resource, shutil, struct, subprocess
 from pathlib import Path
 
 import h5py
 
-from eye import value_at
-from steps import (HANG_S, SHEET, SMALL_RING, ViewTest, crystals, main, preloadable, read_nifti, read_png, write_nifti)
+from steps import (HANG_S, SHEET, SMALL_RING, ViewTest, crystals, main, preloadable, preloading, read_nifti, read_png,
+                   value_at, write_nifti, write_npy)
 
 READY = ["open scanner ring.yaml", "wait"]
 
@@ -68,8 +59,7 @@ class Values(ViewTest):
             ("point_sampled", at, sampled))}
         hits = {name: set() for name in rows}
         pairs, _ = self.view([*before[:-1], "wait", before[-1], "print voxel.sum"])
-        self.assertEqual(pairs[0], ("voxel.row", str(row)))
-        self.assertEqual(pairs[1][0], "voxel.sum")
+        self.assertEqual((pairs[0], pairs[1][0]), (("voxel.row", str(row)), "voxel.sum"))
         whole = sum(rows["touched.exact"].values())
         self.assertAlmostEqual(float(pairs[1][1]) / whole, 1, delta=1e-5)
         for one in self.touch(before[:-1], 160):
@@ -103,8 +93,7 @@ class Values(ViewTest):
             steps += [f"set backend {name}", "wait", *asked, f"save {name}.yaml"]
         pairs, said = self.view([*steps, "set exact 0", "wait", *asked])
         found = [tuple(text for _, text in pairs[k:k + 3]) for k in range(0, len(pairs), 3)]
-        self.assertEqual(found[1], ("cpu", "cpu", "cpu"))
-        self.assertEqual(found[2], ("raster", "compute", "compute"))
+        self.assertEqual((found[1], found[2]), (("cpu", "cpu", "cpu"), ("raster", "compute", "compute")))
         for k in (0, 3):
             self.assertEqual(found[k][:2], ("raster", "raster"))
             self.assertIn(found[k][2], ("native", "compute"))
@@ -181,8 +170,7 @@ class Places(ViewTest):
         self.image("x.nii")
         pairs, _ = self.view([*READY, "open image x.nii", "wait", "slice z 0", "print slices.at_mm", "key pageup",
                               "print slices.at_mm", *["key pagedown"] * 5, "print slices.at_mm"])
-        z = [float(text.split(",")[2]) for _, text in pairs]
-        self.assertEqual(z, [0.0, 4.0, -4.0])
+        self.assertEqual([float(text.split(",")[2]) for _, text in pairs], [0.0, 4.0, -4.0])
 
     def test_camera(self):
         pairs, _ = self.view([*READY, "camera 30 10", "drag 500 300 600 300", "print camera.turn_deg",
@@ -300,10 +288,8 @@ class Files(ViewTest):
         image = self.image("x.nii")
         found = self.values([f"open file {self.scanner}", "wait", f"open file {image}", "wait",
                              "save s.yaml", "print scanner.name", "print image.path"])
-        self.assertEqual(found["scanner.name"], "small ring")
-        self.assertEqual(found["image.path"], image)
-        again = self.values(["open file s.yaml", "wait", "print image.path"])
-        self.assertEqual(again["image.path"], image)
+        self.assertEqual((found["scanner.name"], found["image.path"]), ("small ring", image))
+        self.assertEqual(self.values(["open file s.yaml", "wait", "print image.path"])["image.path"], image)
 
 
 class Errors(ViewTest):
@@ -449,9 +435,7 @@ class Loss(ViewTest):
         self.library = preloadable(os.environ["LORASTER_LOSE_CONTEXT"], self.addCleanup)
 
     def environment(self, number):
-        sanitizer = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
-        return dict(os.environ, LD_PRELOAD=self.library, LOSE_CONTEXT_AT=str(number),
-                    LOSE_CONTEXT_COUNT=self.path("count"), ASAN_OPTIONS=sanitizer)
+        return preloading(self.library, LOSE_CONTEXT_AT=str(number), LOSE_CONTEXT_COUNT=self.path("count"))
 
     def test_script(self):
         steps = [*READY, "screenshot a.png", "save s.yaml", "frames 10", "screenshot b.png"]
@@ -482,11 +466,8 @@ class Loss(ViewTest):
 
     def test_person(self):
         """What was looked at is saved as a session."""
-        done = self.run_program("view", "--no-window", "--bench-frames", "40", "--scanner",
-                                self.scanner, env=self.environment(12))
-        self.assertEqual(done.returncode, 4, done.stderr)
-        self.assertIn("was reset by its driver", done.stderr)
-        self.assertIn("the session is in loraster-view-1.yaml", done.stderr)
+        self.ends(4, ["was reset by its driver", "the session is in loraster-view-1.yaml"],
+                  f"view --no-window --bench-frames 40 --scanner {self.scanner}", env=self.environment(12))
         self.view(["open session loraster-view-1.yaml", "wait", "expect scanner.modules 8"])
 
     def test_person_who_waits(self):
@@ -494,9 +475,7 @@ class Loss(ViewTest):
         slow = self.write("slow.yaml", "ring: {radius_mm: 2000, modules: 60, rings: 60, "
                           "ring_pitch_mm: 5}\nmodule: {crystals: [1,1], pitch_mm: [4,4], "
                           "face_mm: [4,4], depth_mm: 10}\n")
-        done = self.run_program("view", "--no-window", "--bench-frames", "40", "--scanner", slow,
-                                env=self.environment(10))
-        self.assertEqual(done.returncode, 4, done.stderr)
+        self.ends(4, (), f"view --no-window --bench-frames 40 --scanner {slow}", env=self.environment(10))
         self.assertIn("slow.yaml", Path(self.path("loraster-view-1.yaml")).read_text())
 
 
@@ -535,8 +514,7 @@ class Sessions(ViewTest):
         heights = []
         for name in ("a.png", "b.png"):
             _, _, rows = read_png(self.path(name))
-            bright = [y for y in range(400, 500) if max(rows[y][0:3 * 250]) > 150]
-            heights.append(500 - min(bright))
+            heights.append(500 - min(y for y in range(400, 500) if max(rows[y][0:3 * 250]) > 150))
         self.assertLessEqual(heights[0], 30)
         self.assertGreater(heights[1], heights[0] + 10)
 
@@ -544,6 +522,7 @@ class Sessions(ViewTest):
 class Direct(ViewTest):
     """Tables and histo-images of the family direct: against the program's other verbs, which go by projections."""
     SIZE, EDGE, AT = (21, 19, 9), (4, 4, 4), (14, 6, 5)
+    KERNEL = "--tof-ps 150 --model variant1"
 
     def setUp(self):
         super().setUp()
@@ -553,14 +532,15 @@ class Direct(ViewTest):
         self.image("delta.nii", values, self.SIZE, self.EDGE)
         point = [(at - 0.5 * (n - 1)) * mm for at, n, mm in zip(self.AT, self.SIZE, self.EDGE)]
         self.ready = [*READY, "open image delta.nii", "wait", "tool direct", "point {} {} {}".format(*point)]
-        self.kernel = ["--tof-ps", "150", "--model", "variant1"]
+
+    def deposit(self, activity, count):
+        self.good(f"direct deposit --activity {activity} --scanner {self.scanner} --tof-ps 150 --azimuths 4 --tilts 1",
+                  f"--count {count} -o y.h5")
 
     def test_values(self):
         """A forward projection of one voxel is its kernel."""
-        out = self.path("y.h5")
-        self.good("direct", "project", "--image", self.path("delta.nii"), *self.kernel,
-                  "--azimuths", "6", "--tilts", "1", "--backend", "cpu", "-o", out)
-        with h5py.File(out) as file:
+        self.good(f"direct project --image delta.nii {self.KERNEL} --azimuths 6 --tilts 1 --backend cpu -o y.h5")
+        with h5py.File("y.h5") as file:
             histo = file["histo/values"][:].reshape(6, *self.SIZE[::-1])
         offsets = [(0, 0, 0), (1, 0, 0), (-2, -1, 0), (0, 1, 1), (3, 2, 0), (1, -1, -1), (6, 6, 3)]
         for view in (0, 1, 4):
@@ -574,9 +554,9 @@ class Direct(ViewTest):
             self.assertGreater(float(pairs[0][1]), 0.0)
 
     def test_tables(self):
-        grid = ["--grid", ",".join(map(str, self.SIZE)), "--voxel-mm", "4"]
-        wanted = self.json("direct", "lut", *self.kernel, "--azimuth-deg", "40", "--tilt-deg", "5",
-                           *grid, "-o", self.path("t.png"))
+        size = ",".join(map(str, self.SIZE))
+        wanted = self.json(f"direct lut {self.KERNEL} --azimuth-deg 40 --tilt-deg 5",
+                           f"--grid {size} --voxel-mm 4 -o t.png")
         found = self.values([*self.ready, "direct 40 5 150 variant1", "wait",
                              *(f"print direct.{name}" for name in ("identifiers", "offsets", "kernel"))])
         self.assertEqual(int(found["direct.identifiers"]), wanted["identifiers"])
@@ -588,10 +568,8 @@ class Direct(ViewTest):
 
     def test_histo_images(self):
         """Dropped as a file of any kind; each view has its own counts."""
-        out = self.path("y.h5")
-        self.good("direct", "deposit", "--activity", self.path("delta.nii"), "--scanner", self.scanner, "--tof-ps",
-                  "150", "--azimuths", "4", "--tilts", "1", "--count", "500", "-o", out)
-        with h5py.File(out) as file:
+        self.deposit("delta.nii", 500)
+        with h5py.File("y.h5") as file:
             wanted = file["histo/values"][:].sum(axis=1)
         self.assertGreater(len(set(wanted)), 1)
         steps = [*READY, "open file y.h5", "wait", "expect tool DIRECT"]
@@ -606,15 +584,12 @@ class Direct(ViewTest):
     def test_reconstruction(self):
         """On the host and on the device it is the program's: the log-likelihood, and each voxel that
         the mouse finds; on the device nothing goes there in an iteration, and sums come back."""
-        out, image = self.path("y.h5"), self.path("r.nii")
         nx, ny, nz = self.SIZE
         self.image("spot.nii", [1.0 if 6 < k % nx < 14 and 5 < k // nx % ny < 13 else 0.1
                                 for k in range(nx * ny * nz)], self.SIZE, self.EDGE)
-        self.good("direct", "deposit", "--activity", self.path("spot.nii"), "--scanner", self.scanner, "--tof-ps",
-                  "150", "--azimuths", "4", "--tilts", "1", "--count", "4000", "-o", out)
-        done = self.json("recon", "--operator", "direct", "--data", out, "--tof-ps", "150",
-                         "--model", "variant1", "--fit", "--algorithm", "osem", "--subsets", "2", "--iterations", "3",
-                         "--backend", "cpu", "-o", image)
+        self.deposit("spot.nii", 4000)
+        done = self.json(f"recon --operator direct --data y.h5 {self.KERNEL} --fit --algorithm osem --subsets 2",
+                         "--iterations 3 --backend cpu -o r.nii")
         names = ("iterations", "log_likelihood", "on_device", "backend", "to_device", "to_host")
         ready = [*READY, "open file y.h5", "wait", "direct 0 0 150 variant1", "wait", "set family direct"]
         moves = [step for k in range(12) for step in (f"move {480 + 200 * (k * 0.618034 % 1.0):.0f} {310 + 12 * k}",
@@ -624,15 +599,14 @@ class Direct(ViewTest):
                                   *(f"print live.{name}" for name in names), "panes scene", "image live", "show scanner off",
                                   "show x on", "show y on", "camera -60 35 150", *moves])
             found = {name.split(".")[1]: text for name, text in pairs[:len(names)]}
-            self.assertEqual(found["iterations"], "3")
-            self.assertEqual(found["on_device"], str(int(place == "device")))
+            self.assertEqual((found["iterations"], found["on_device"]), ("3", str(int(place == "device"))))
             wanted = done["iterations"][-1]["log_likelihood"]
             self.assertLess(abs(float(found["log_likelihood"]) / wanted - 1.0), 1e-6, found)
             if place == "device":
                 self.assertIn(found["backend"], ("compute", "cuda"))
                 self.assertEqual(float(found["to_device"]), 0.0)
                 self.assertTrue(0.0 < float(found["to_host"]) < 4 * nx * ny * nz * 4, found)
-            written, seen = read_nifti(image), set()
+            written, seen = read_nifti("r.nii"), set()
             for (_, voxel), (_, value) in zip(pairs[len(names)::2], pairs[len(names) + 1::2]):
                 if value != "nan":
                     at = tuple(map(int, voxel.split(",")))
@@ -708,26 +682,21 @@ class Large(ViewTest):
             resource.setrlimit(resource.RLIMIT_AS, (1024 * kibibytes, 1024 * kibibytes))
         pairs, said = self.view([*READY, f"open image {name}", "wait 1200 anyway", "frames 2", "screenshot a.png",
                                  "print scanner.modules", "point 1 1 1", "wait"], preexec_fn=limit)
-        self.assertEqual(pairs, [("scanner.modules", "8")])
-        self.assertEqual(read_png(self.path("a.png"))[:2], (1280, 800))
+        self.assertEqual((pairs, read_png(self.path("a.png"))[:2]), ([("scanner.modules", "8")], (1280, 800)))
         for word in words:
             self.assertIn(word, said)
 
     def test_more_than_memory(self):
         self.skip_under_sanitizers()
-        name = self.sparse("big.nii", (1024, 1024, 1024))
-        self.go_on(["4", "memory"], 3 << 20, name)
+        self.go_on(["4", "memory"], 3 << 20, self.sparse("big.nii", (1024, 1024, 1024)))
 
     def test_more_than_a_texture(self):
         self.go_on(["20000", "larger than"], 1 << 40, self.sparse("wide.nii", (20000, 10, 3)))
 
     def test_npy(self):
         self.skip_under_sanitizers()
-        header = "{'descr': '<f4', 'fortran_order': False, 'shape': (1024, 1024, 1024), }"
-        header += " " * (128 - 10 - 1 - len(header)) + "\n"
-        with open(self.path("big.npy"), "wb") as file:
-            file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
-            file.truncate(128 + (4 << 30))
+        write_npy("big.npy", (1024, 1024, 1024))
+        os.truncate("big.npy", 128 + (4 << 30))
         self.go_on(["big.npy"], 3 << 20, "big.npy")
 
     def skip_under_sanitizers(self):
@@ -735,7 +704,5 @@ class Large(ViewTest):
             self.skipTest("address sanitizers need all of the address space")
 
 
-if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parent))
-    main({"values": Values, "places": Places, "files": Files, "errors": Errors,
-          "direct": Direct, "sessions": Sessions, "large": Large, "loss": Loss, "documents": Documents})
+main({"values": Values, "places": Places, "files": Files, "errors": Errors,
+      "direct": Direct, "sessions": Sessions, "large": Large, "loss": Loss, "documents": Documents})

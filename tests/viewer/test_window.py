@@ -1,21 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The viewer in a real window, with a mouse and a keyboard: Xvfb is the screen, xdotool the hands."""
-import ctypes
-import os
-import random
-import shutil
-import struct
-import subprocess
-import threading
-import time
+import ctypes, os, random, shutil, struct, subprocess, threading, time
 from pathlib import Path
 
 import numpy as np
 
-from eye import Eye, value_at
-from panes import Panes
-from steps import HANG_S, SHEET, ViewTest, main, read_nifti
+from steps import HANG_S, SHEET, Eye, Panes, ViewTest, main, read_nifti, value_at
 
 RECENT = (345, 524)  # the first line of recent files on the start screen
 XVFB_STOP_S = 10.0 # before it is killed
@@ -170,8 +161,17 @@ class Viewer:
         "mouse" and, after all others, of "frames"."""
         self.move(x, y)
         self.until("mouse", lambda text: text == f"{round(x)},{round(y)}")
+        self.redraw()
+
+    def redraw(self):
         now = int(self.values["frames"])
         self.until("frames", lambda text: int(text) > now + 2)
+
+    def press(self, x, y):
+        """Hovers, clicks, and waits until frames have come that knew of it."""
+        self.hover(x, y)
+        self.xdotool("click", 1)
+        self.redraw()
 
     def end(self):
         """Its exit code."""
@@ -236,8 +236,8 @@ class Window(ViewTest):
         """On the device that draws the window, without a byte to it in an iteration."""
         values = [1.0 if 6 < k % 21 < 14 and 5 < k // 21 % 19 < 13 else 0.1 for k in range(21 * 19 * 9)]
         self.image("spot.nii", values, (21, 19, 9), (4, 4, 4))
-        self.good("direct", "deposit", "--activity", self.path("spot.nii"), "--scanner", self.scanner, "--tof-ps",
-                  "150", "--azimuths", "4", "--tilts", "1", "--count", "4000", "-o", self.path("y.h5"))
+        self.good(f"direct deposit --activity spot.nii --scanner {self.scanner} --tof-ps 150 --azimuths 4 --tilts 1",
+                  "--count 4000 -o y.h5")
         asked = ["live.iterations", "live.on_device", "live.backend", "live.to_device"]
         viewer = self.open(*asked, before=["open histo y.h5", "wait", "direct 0 0 150 variant1", "wait",
                                            "set family direct", "recon device", "recon start 2 3"])
@@ -246,10 +246,6 @@ class Window(ViewTest):
         viewer.until("live.backend", lambda text: text in ("compute", "cuda"))
         viewer.until("live.to_device", lambda text: text == "0")
         self.close(viewer)
-
-    def press(self, viewer, x, y):
-        viewer.move(x, y)
-        viewer.xdotool("sleep", 0.3, "click", 1, "sleep", 0.3)
 
     def test_keys(self):
         viewer = self.open("help", "camera.height_deg", "camera.distance_mm", "tool", before=["camera 30 10 500"])
@@ -353,8 +349,8 @@ class Window(ViewTest):
 
     def choose(self, viewer, x, y, number):
         """An entry of the list that opens below a field."""
-        self.press(viewer, x, y)
-        self.press(viewer, x, y + 24 + 17 * number)
+        viewer.press(x, y)
+        viewer.press(x, y + 24 + 17 * number)
 
     def test_regions_fusion_and_folding(self):
         """By the panels' own fields: an ellipsoid drawn with the mouse has NumPy's mean, two images are fused, and at 800 x
@@ -368,7 +364,7 @@ class Window(ViewTest):
         viewer = self.open(*asked, before=[f"open image {first}", f"open second {second}", "wait", "combine none"])
         images = [read_nifti(path) for path in (first, second)]
         panes = Panes(viewer.values, images[0])
-        self.press(viewer, 1241, 38)
+        viewer.press(1241, 38)
         self.choose(viewer, 1150, 62, 1)
         viewer.move(*panes.pixel("z", (10, 8, 6)))
         viewer.xdotool("mousedown", 1)
@@ -393,12 +389,12 @@ class Window(ViewTest):
 
         viewer.xdotool("windowsize", viewer.window, 800, 600)
         viewer.until("folded.study", lambda text: text == "1")
-        self.press(viewer, 12, 200)
+        viewer.press(12, 200)
         viewer.until("folded.study", lambda text: text == "0")
         viewer.until("folded.tools", lambda text: text == "1")
-        self.press(viewer, 788, 200)
+        viewer.press(788, 200)
         viewer.until("folded.tools", lambda text: text == "0")
-        self.press(viewer, 788, 10)
+        viewer.press(788, 10)
         viewer.until("folded.tools", lambda text: text == "1")
         viewer.until("panes.transaxial", lambda text: float(text.split(",")[2]) > 370)
         self.close(viewer)
@@ -443,19 +439,18 @@ class Window(ViewTest):
 
     def test_start_screen(self):
         """A preset is clicked on, another file is chosen in the dialog."""
-        script = self.write("start.txt", "stay start scanner.name open.folder image.path\n")
+        script = self.write("start.txt", "stay start scanner.name open.folder image.path mouse frames\n")
         self.image("x.nii")
         viewer = self.start("--script", script)
         viewer.until("start", lambda text: text == "1")
         listed = self.json("scanner", "list")["scanners"]
-        number = [one["preset"] for one in listed].index("two-opposed-modules")
-        self.press(viewer, 360, 153 + number * 18)
+        viewer.press(360, 153 + [one["preset"] for one in listed].index("two-opposed-modules") * 18)
         viewer.until("scanner.name", lambda text: "two opposed" in text.lower())
         viewer.until("start", lambda text: text == "0")
         viewer.key("o")
         viewer.until("open.folder", lambda text: text == os.path.realpath(self.folder))
-        self.press(viewer, 450, 207 + 3 * 18)  # ../, ring.yaml, start.txt, x.nii
-        self.press(viewer, 406, 524)
+        viewer.press(450, 207 + 3 * 18)  # ../, ring.yaml, start.txt, x.nii
+        viewer.press(406, 524)
         viewer.until("image.path", lambda text: text.endswith("/x.nii"))
         viewer.until("open.folder", lambda text: text == "none")
         self.close(viewer)
@@ -472,10 +467,10 @@ class Window(ViewTest):
         self.close(viewer)
         self.assertEqual([os.path.basename(line) for line in notes.read_text().splitlines()],
                          ["x.nii", os.path.basename(self.scanner)])
-        script = self.write("start.txt", "screenshot start.png\nstay start open.recent image.path\n")
+        script = self.write("start.txt", "screenshot start.png\nstay start open.recent image.path mouse frames\n")
         viewer = self.start("--script", script)
         viewer.until("open.recent", lambda text: text.endswith("/x.nii"))
-        self.press(viewer, *RECENT)
+        viewer.press(*RECENT)
         viewer.until("image.path", lambda text: text.endswith("/x.nii"))
         self.close(viewer)
 
@@ -554,5 +549,4 @@ class Window(ViewTest):
         print(done.stdout)
 
 
-if __name__ == "__main__":
-    main({"window": Window})
+main({"window": Window})

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Several jobs with OpenGL contexts of their own at the same time. */
-#include "opened.h"
+#include "waits.h"
 
 #include "viewer/study/maps.h"
 #include "viewer/study/tube.h"
@@ -48,8 +48,7 @@ static void contexts_do_not_get_in_each_others_way(void **state)
     for (int k = 0; k < NUM_JOBS; k++) {
         voxels[k] = voxel_create(NULL);
         task_runner_init(&maps[k], &sensitivity_kind);
-        assert_ok(voxel_ask(voxels[k], &view, &request, NULL));
-        assert_ok(sensitivity_ask(&maps[k], &view, &sum, NULL));
+        assert_ok(voxel_ask(voxels[k], &view, &request, NULL), sensitivity_ask(&maps[k], &view, &sum, NULL));
     }
     must_be_done(voxel_wait(reference, &report), &report);
     for (int k = 0; k < NUM_JOBS; k++) {

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Tubes of response and quantities derived from them, compared with rows of the matrix. */
-#include "opened.h"
+#include "waits.h"
 
 #include "picture/pixel_lor.h"
 #include "viewer/study/tube.h"
@@ -71,13 +71,9 @@ static void tubes_are_columns(void **state)
         request.mode = sampled ? LR_MODE_SAMPLED : LR_MODE_EXACT;
         request.rays = 3;
         const struct tube_result *result = compute(bench, &request);
-        const lr_operator_params params = {.lors = bench->view.lors,
-                                           .grid = &about,
-                                           .backend = "cpu",
-                                           .mode = request.mode,
-                                           .rays = sampled ? 3 : 0,
-                                           .samples = {1, 1, 1},
-                                           .store = LR_STORE_NO};
+        const lr_operator_params params =
+            filled(lr_operator_params, .lors = bench->view.lors, .grid = &about, .backend = "cpu", .mode = request.mode,
+                   .rays = sampled ? 3 : 0, .samples = {1, 1, 1}, .store = LR_STORE_NO);
         lr_operator *op = keep(lr_operator_create(&params));
         struct comparison comparison = {.result = result};
         const lr_row_sink sink = {compare, &comparison};
@@ -180,24 +176,18 @@ static void events_have_the_elements_of_list_mode(void **state)
     for (int64_t v = 0; v < count; v++) image->values[v] = (float)test_random(&seed);
     for (int k = 0; k < 6; k++) {
         const bool has_tof = k % 2 != 0;
-        const struct tube_request request = {.crystals = {ends[0], ends[1]},
-                                             .kernel = (enum tube_kernel)(TUBE_TUBE + k / 2),
-                                             .has_tof = has_tof,
-                                             .tof_mm = has_tof ? -31.5 : 0,
-                                             .samples = 1};
+        const struct tube_request request =
+            filled(struct tube_request, .crystals = {ends[0], ends[1]}, .kernel = (enum tube_kernel)(TUBE_TUBE + k / 2),
+                   .has_tof = has_tof, .tof_mm = has_tof ? -31.5 : 0, .samples = 1);
         const struct tube_result *result = compute(bench, &request);
         int32_t crystals[2];
         lr_lors_crystals(bench->view.lors, result->lor, crystals);
         const lr_event event = {.crystals = {crystals[0], crystals[1]}, .tof_mm = (float)request.tof_mm, .weight = 1};
         const lr_events_info info = {.has_tof = true};
-        lr_operator *op = keep(lr_listmode_create(&(lr_listmode_params){.lors = bench->view.lors,
-                                                                        .grid = &grid,
-                                                                        .events = &event,
-                                                                        .count = 1,
-                                                                        .info = has_tof ? &info : NULL,
-                                                                        .kernel = kernels[k / 2],
-                                                                        .samples = {k / 2 == 2, k / 2 == 2, k / 2 == 2},
-                                                                        .backend = "cpu"}));
+        lr_operator *op = keep(
+            lr_listmode_create(&filled(lr_listmode_params, .lors = bench->view.lors, .grid = &grid, .events = &event,
+                                       .count = 1, .info = has_tof ? &info : NULL, .kernel = kernels[k / 2],
+                                       .samples = {k / 2 == 2, k / 2 == 2, k / 2 == 2}, .backend = "cpu")));
         float value = 0;
         double sum = 0;
         const lr_vector from = lr_image_vector(image);

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Voxel mode against the matrix: the window shows the library's values of the elements. */
-#include "opened.h"
+#include "waits.h"
 
 #include "picture/pixel_lor.h"
 #include "viewer/study/voxel.h"
@@ -63,17 +63,11 @@ static void random_point(const struct bench *bench, uint64_t *state, double poin
 static void library_row(const struct bench *bench, const struct voxel_result *result, lr_mode mode, bool of_voxel,
                         struct row_copy *copy)
 {
-    lr_operator *op = keep(lr_operator_create(&(lr_operator_params){
-        .lors = bench->view.lors,
-        .grid = &bench->view.grid,
-        .backend = "cpu",
-        .mode = mode,
+    lr_operator *op = keep(lr_operator_create(&filled(
+        lr_operator_params, .lors = bench->view.lors, .grid = &bench->view.grid, .backend = "cpu", .mode = mode,
         .rays = mode == LR_MODE_EXACT ? 0 : result->request.rays,
         .samples = {result->samples[0], result->samples[1], result->samples[2]},
-        .mu = result->has_mu ? bench->view.mu : NULL,
-        .mu_steps = result->request.mu_steps,
-        .store = LR_STORE_NO,
-    }));
+        .mu = result->has_mu ? bench->view.mu : NULL, .mu_steps = result->request.mu_steps, .store = LR_STORE_NO)));
     struct row_copier copier = {copy, NULL, true};
     const lr_row_sink sink = {row_copier_take, &copier};
     const double(*point)[3] = (const double(*)[3])result->request.point_mm;
@@ -85,8 +79,7 @@ static void assert_same_row(const struct voxel_row *found, const struct row_copy
 {
     assert_int_equal(found->count, wanted->row.count);
     for (int64_t k = 0; k < found->count; k++) {
-        assert_true(found->lor[k] == wanted->row.lor[k]);
-        assert_true(found->probability[k] == wanted->row.probability[k]);
+        assert_all(found->lor[k] == wanted->row.lor[k], found->probability[k] == wanted->row.probability[k]);
         if (k > 0 && found->order != NULL)
             assert_true(found->probability[found->order[k - 1]] >= found->probability[found->order[k]]);
     }
@@ -121,8 +114,7 @@ static void compare_windows(const struct bench *bench, const struct voxel_result
             }
             int64_t k = 0;
             while (k < row->count && row->lor[k] != window->lors[n]) k++;
-            assert_true(k < row->count);
-            assert_true(window->sampled[n] == (float)lr_row_element(&view, window->lors[n]));
+            assert_all(k < row->count, window->sampled[n] == (float)lr_row_element(&view, window->lors[n]));
             assert_true(windows[k] == 0 || windows[k] == w + 1);
             windows[k] = w + 1;
             sums[k] += window->weight[n];
@@ -151,8 +143,7 @@ static void windows_are_the_matrix(void **state)
             const struct voxel_result *result = compute(bench, &request);
             assert_int_equal(result->num_windows, bench->view.scanner->num_modules);
             assert_int_equal(result->samples[0] * result->samples[1] * result->samples[2], 4);
-            assert_true(result->voxel_row >= 0 && result->point_sampled.count > 0);
-            assert_true(result->has_means);
+            assert_all(result->voxel_row >= 0 && result->point_sampled.count > 0, result->has_means);
             compare_rows(bench, result);
             compare_windows(bench, result);
         }
@@ -167,8 +158,7 @@ static void check_pixel(const struct bench *bench, const struct voxel_result *re
     const int rays = result->request.rays;
     const int64_t n = (int64_t)place[1] * window->size[0] + place[0];
     struct voxel_pixel pixel;
-    assert_ok(voxel_at(bench->voxel, window->module, place, &pixel));
-    assert_int_equal(pixel.p, place[0] / rays);
+    assert_ints(voxel_at(bench->voxel, window->module, place, &pixel), LR_OK, pixel.p, place[0] / rays);
     assert_int_equal(pixel.q, place[1] / rays);
     assert_true(pixel.lor == window->lors[n]);
     if (pixel.lor < 0) {
@@ -177,10 +167,8 @@ static void check_pixel(const struct bench *bench, const struct voxel_result *re
     }
     const lr_lor lor = lr_lors_describe(bench->view.lors, pixel.lor);
     const bool first = lor.module_i == window->module;
-    assert_int_equal(first ? lor.p : lor.r, pixel.p);
-    assert_int_equal(first ? lor.q : lor.s, pixel.q);
-    assert_int_equal(first ? lor.module_j : lor.module_i, pixel.other);
-    assert_int_equal(first ? lor.r : lor.p, pixel.r);
+    assert_ints(first ? lor.p : lor.r, pixel.p, first ? lor.q : lor.s, pixel.q);
+    assert_ints(first ? lor.module_j : lor.module_i, pixel.other, first ? lor.r : lor.p, pixel.r);
     assert_int_equal(first ? lor.s : lor.q, pixel.s);
     const struct voxel_row *rows[4] = {&result->point_sampled, &result->point_exact, &result->voxel_sampled,
                                        &result->voxel_exact};

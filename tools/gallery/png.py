@@ -8,8 +8,8 @@ import zlib
 from pathlib import Path
 
 
-def read(path):
-    """(width, height, rows of bytes, three a pixel)"""
+def read(path, most=None):
+    """(width, height, rows of bytes, three a pixel); no more rows than `most` from the top"""
     raw = Path(path).read_bytes()
     assert raw[:8] == b"\x89PNG\r\n\x1a\n", path
     at, data, head = 8, b"", None
@@ -24,7 +24,7 @@ def read(path):
     assert head[2:4] == (8, 2) and head[6] == 0, head
     width, height = head[:2]
     stream, rows, last = zlib.decompress(data), [], bytes(3 * width)
-    for y in range(height):
+    for y in range(min(height, most or height)):
         begin = y * (3 * width + 1)
         last = unfilter(stream[begin], stream[begin + 1:begin + 1 + 3 * width], last)
         rows.append(last)

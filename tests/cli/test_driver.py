@@ -1,19 +1,79 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Which shader programs a run compiles: none that it does not run, each of them in one form, and those of a projection
-side by side. On a graphics processor whose driver has not seen them yet, compiling them is most of the time of a first
-run. trace_programs.c writes down what the program asks of the driver."""
+"""What the program asks of the driver of OpenGL, and what it does when its context is reset under way. A library that
+is preloaded stands in for the driver, or writes down what it is asked for."""
 import os
 from pathlib import Path
 
 from program import GRID, ProgramTest, main, preloadable, preloading
 
 
-class Programs(ProgramTest):
+class DriverTest(ProgramTest):
+    preloaded = ""
+
     def setUp(self):
         super().setUp()
         self.need_opengl()
-        self.library = preloadable(os.environ["LORASTER_TRACE_PROGRAMS"], self.addCleanup)
+        self.library = preloadable(os.environ[self.preloaded], self.addCleanup)
+
+    def on_device(self, backend, mode="sampled"):
+        return f"--scanner {self.scanner} --backend {backend} --mode {mode} {GRID}"
+
+
+class Loss(DriverTest):
+    """A reset means exit code 4, one sentence, and nothing half written. lose_context.c makes it."""
+    preloaded = "LORASTER_LOSE_CONTEXT"
+
+    def losing_at(self, number, **more):
+        """An environment in which the question of that number is answered by a reset."""
+        return preloading(self.library, LOSE_CONTEXT_AT=str(number), **more)
+
+    def count_questions(self, *arguments):
+        count = "count"
+        self.good(*arguments, env=self.losing_at(1 << 30, LOSE_CONTEXT_COUNT=count))
+        total = int(Path(count).read_text())
+        os.remove(count)
+        return total
+
+    def lose_everywhere(self, output, *arguments):
+        """At no more than three questions, the first and the last among them; with LORASTER_FULL at six."""
+        most = 6 if os.environ.get("LORASTER_FULL") else 3
+        total = self.count_questions(*arguments)
+        os.remove(output)
+        print(f"{arguments[0]}: {total} questions")
+        self.assertGreater(total, 0)
+        for number in sorted({round(k * (total - 1) / (most - 1)) for k in range(most)}):
+            self.refuse(4, ["was reset by its driver", "run again"], *arguments, env=self.losing_at(number))
+
+    def test_sensitivity(self):
+        for backend in ("raster", "compute"):
+            self.lose_everywhere("s.nii", f"sensitivity {self.on_device(backend)}", "--store no -o s.nii")
+
+    def test_matrix(self):
+        for backend in ("raster", "compute"):
+            for name in ("m.tsv", "m.h5"):
+                self.lose_everywhere(name, f"matrix {self.on_device(backend)}", f"-o {name}")
+
+    def test_listmode(self):
+        """Vectors that outlive their operator are freed without a word."""
+        events = "e.Cdh"
+        self.good(f"simulate {self.on_ring} --phantom spheres {GRID} --counts 2000 -o {events}")
+        self.lose_everywhere("x.nii", "recon", f"--scanner {self.scanner} --backend compute {GRID}",
+                             f"--operator listmode --events {events} --algorithm osem --subsets 2 --iterations 2",
+                             "-o x.nii")
+
+    def test_recon(self):
+        data = self.expected_counts()
+        for store in ("yes", "no"):
+            self.lose_everywhere("x.nii", "recon", self.on_device("compute"), f"--data {data} --iterations 3",
+                                 f"--store {store} -o x.nii")
+
+
+class Programs(DriverTest):
+    """Which shader programs a run compiles: none that it does not run, each of them in one form, and those of a
+    projection side by side. On a graphics processor whose driver has not seen them yet, compiling them is most of the
+    time of a first run. trace_programs.c writes down what the program asks for."""
+    preloaded = "LORASTER_TRACE_PROGRAMS"
 
     def trace(self, *arguments, **more):
         """(what the run said, lines of the trace: [what, label, hash])"""
@@ -31,9 +91,6 @@ class Programs(ProgramTest):
         self.assertGreater(len(linked), 0)
         self.assertEqual(linked, self.of(trace, "use"))
         return trace
-
-    def on_device(self, backend, mode):
-        return f"--scanner {self.scanner} --backend {backend} --mode {mode} {GRID}"
 
     def test_info_compiles_nothing(self):
         for more in ({}, {"force_gl_renderer": "a graphics processor"}):
@@ -94,4 +151,4 @@ class Programs(ProgramTest):
         self.assertNotIn("compiles the shader", done.stderr)
 
 
-main({"programs": Programs})
+main({"context_loss": Loss, "programs": Programs})
