@@ -63,7 +63,8 @@ LR_KERNEL angle_place place_over(angle_face face, const float off[2], float way_
     return place;
 }
 
-// --- faces whose axes `along` are the same: x lies between two numbers, y between two lines ---
+// --- two faces with the same axis `along`: the region of integration lies between two values of x and two lines in x
+// ---
 
 // A range of x.
 struct angle_range {

@@ -24,7 +24,7 @@ struct report_ranks {
     bool has_printed;
 };
 
-/* Writes what may leave out counts in the running reconstruction; list NULL = none runs. */
+/* list: writes the reasons for which the running reconstruction may leave out counts; NULL = no reconstruction runs. */
 struct report_causes {
     void (*list)(const void *user, char *text, size_t size);
     const void *user;

@@ -72,5 +72,5 @@ struct lr_penetration_box {
 /* Uploads the boxes of all modules. errors: NULL, logged. */
 struct gl_buffer *lr_penetration_boxes(struct gl_context *ctx, const lr_scanner *scanner, int rays);
 
-/* Returns the largest number of lines of an image. The lines of an image pass through three sides of a module's box. */
+/* Returns the largest number of lines that an image needs. They pass through three sides of a module's box. */
 int64_t lr_penetration_most_lines(const lr_scanner *scanner, int rays);

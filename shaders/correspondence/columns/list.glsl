@@ -82,8 +82,8 @@ void visit_column(ColumnPair pair, Tube tube, ivec2 column, ivec2 qs)
     }
 }
 #else
-// Visits the points of a column for which the module named by i_is_primary is the primary. whole: true if these are all
-// points of the column.
+// Visits the points of a column whose primary is module i (i_is_primary) or module j (otherwise). whole: true if these
+// are all points of the column.
 void visit_role(ColumnPair pair, Tube tube, ivec2 column, ivec2 qs, bool i_is_primary, bool whole)
 {
     Crossing crossing = tube_crossing(tube, column, i_is_primary);

@@ -89,8 +89,8 @@ __device__ inline void slab_begin(const lr_cuda_bands &pass, const band_block &b
                     x: first octet. y: one after the last. */
 }
 
-/* Returns the octets of slab c's row that the grid has: the first, and one after the last, counted from the block's
- * first octet. */
+/* Returns which octets of slab c's row lie in the grid, counted from the block's first octet. x: first octet; y: one
+ * after the last. */
 __device__ inline int2 slab_octets(const lr_cuda_bands &pass, const band_block &block, int c)
 {
     const int row = sorted_row(pass, block.row + pass.least_offset + c);

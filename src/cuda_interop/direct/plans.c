@@ -488,7 +488,7 @@ static lr_status make_plan(struct planner *planner)
     if (planner->ranges == NULL) return LR_FAILED;
     for (int d = 0; d < pass->num_lists; d++) band_range(rows, d, planner->ranges[d]);
 
-    /* Cuts cover the octets of sources from -reach to reach, counted from the outputs' octet, and one more. */
+    /* Cuts cover the octets of sources from -reach to reach + 1, counted from the outputs' octet. */
     int reach = 0;
     for (int d = 0; d < pass->num_lists; d++) {
         const int *range = planner->ranges[d];

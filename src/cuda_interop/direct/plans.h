@@ -37,7 +37,7 @@ void lr_cuda_band_plan_finish(struct lr_cuda_band_plan *plan);
  * large. */
 bool lr_cuda_band_plan_fits(const struct lr_cuda_band_plan *plan, int64_t room_bytes);
 
-/* Bytes of a sorted source: numbers, then units. */
+/* Returns the size of a sorted source in bytes. The numbers come first, then their units. */
 int64_t lr_cuda_band_source_bytes(const lr_cuda_bands *pass);
 lr_cuda_band_source lr_cuda_band_source_at(const lr_cuda_bands *pass, void *memory);
 

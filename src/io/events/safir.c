@@ -21,7 +21,7 @@
 
 enum { SIGNATURE_BYTES = 32, RECORD_BYTES = 8, RECORDS_PER_READ = 8192 };
 
-/* The bytes from the signature's zero byte to byte 31 are ignored. */
+/* The zero byte at the signature's end and the bytes after it, up to byte 31, are ignored. */
 static const struct signature {
     const char *text;
     unsigned layer_bits;

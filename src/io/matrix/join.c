@@ -32,7 +32,7 @@ struct join {
     struct piece *pieces;  /* owned [params->num_parts], in the order of their rows */
     lr_matrix_file *first; /* one of the parts, open until the end; it describes the properties that all parts share */
     const char *first_path;
-    struct share first_share; /* share of the first file; the memory of this file holds the key */
+    struct share first_share; /* share of the first file, which owns the share's key */
     int64_t num_rows, elements;
     lr_scanner *scanner; /* NULL = the parts do not describe a scanner */
     lr_lors *lors;

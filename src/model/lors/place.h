@@ -76,8 +76,8 @@ static inline int32_t lr_row_of_crystal(const struct lr_module_places *places, i
     return places->rank + (places->is_v ? p : q);
 }
 
-/* LR_ROW_KINDS: number of kinds of row pairs. LR_FEW_ANGLES: if a part has fewer angles than this, each kind of row
- * pair gets other angles. */
+/* LR_ROW_KINDS: number of kinds of row pairs. LR_FEW_ANGLES: if a part has fewer angles than this, its angles differ
+ * from one kind of row pair to the next. */
 enum { LR_ROW_KINDS = 4, LR_FEW_ANGLES = 12 };
 
 static inline int32_t lr_row_kind(int32_t row_i, int32_t row_j)

@@ -195,7 +195,7 @@ lr_status lr_scanner_check_params(const lr_scanner_params *params)
 
 /* --- modules near each other --- */
 
-/* The lower end of a module's bounding box along the axis of the index. */
+/* An entry of the index: the lower end of a module's bounding box along the axis by which the index is sorted. */
 struct entry {
     double low;
     int module;
