@@ -111,8 +111,9 @@ void lr_examine_arc(struct lr_examination *examination)
     if (ratio > surely_half && is_filled_by(ratio, 2)) {
         lr_examination_add(
             examination, &radius_head,
-            "the crystals around come to %.6g mm, %.2f times the circumference at a radius of %.6g mm: they "
-            "fill a ring of radius %.4g mm: check the radius, the pitch and the number of crystals",
+            "the crystals around come to %.6g mm, %.2f times the circumference at a radius of %.6g mm: the radius "
+            "looks like half of the right one, or the crystals are counted twice; a ring of radius %.4g mm would be "
+            "filled",
             width, ratio, radius, filled_mm);
         return;
     }
