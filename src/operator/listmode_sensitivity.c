@@ -71,7 +71,7 @@ struct line_sum {
 
 /* The number of LORs of a batch. Each batch opens a backend. On a graphics processor, opening a backend takes as long
  * as projecting a million LORs. On processors, batches are smaller, so that the user can stop sooner. */
-enum { LINES_AT_ONCE = 1 << 19, LINES_ON_DEVICE = 1 << 22 };
+enum { LINES_AT_ONCE = 1 << 19, EXACT_AT_ONCE = 1 << 15, LINES_ON_DEVICE = 1 << 22 };
 
 /* The numbers of lines and of voxels that a thread takes at a time. */
 enum { LINES_OF_BLOCK = 1 << 14, VOXELS_OF_BLOCK = 1 << 16 };
@@ -328,7 +328,9 @@ static lr_status line_sum_open(struct line_sum *sum)
     const lr_log *log = sum->op->params.log;
     const bool has_factors = sum->family->factors.get != NULL;
     sum->stride = (double)sum->lors->count / (double)sum->num_lines;
-    sum->at_once = sum->op->backend.is_gpu ? LINES_ON_DEVICE : LINES_AT_ONCE;
+    sum->at_once = sum->op->backend.is_gpu                         ? LINES_ON_DEVICE
+                   : sum->family->info.kernel == LR_LISTMODE_EXACT ? EXACT_AT_ONCE
+                                                                   : LINES_AT_ONCE;
     /* The host draws lines if factors are looked up by their LOR numbers, and for blobs, because the backends of the
      * two grids cannot share events on a device. */
     sum->by_device = sum->family->choice->arrange != NULL && !has_factors && !(sum->family->info.blobs.radius_mm > 0);
