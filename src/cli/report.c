@@ -337,6 +337,7 @@ static void draw(struct run_bar *bar)
     /* The time that is left is estimated from the pace of the current kind of step, because sensitivities and
      * iterations have different paces. */
     char shown[32];
+    if (!(at > bar->pace_begin)) bar->pace_begin_s = report_seconds(); /* preparations do not count */
     const double elapsed_s = report_seconds() - bar->pace_begin_s, done = at - bar->pace_begin;
     left[0] = '\0';
     if (elapsed_s > 1 && done > 0) {
@@ -361,6 +362,10 @@ static bool take_step(void *user, const char *what, double done, double total)
     }
     bar->begin = iterates ? whole(bar, done) : bar->before * done / fmax(total, 1);
     bar->step = iterates ? bar->each / bar->subsets : bar->before / fmax(total, 1);
+    if (bar->of_lines && !iterates) { /* the first subset's sensitivity gives those of all subsets */
+        bar->begin = done > 0 ? bar->before : 0;
+        bar->step = bar->before;
+    }
     bar->calls_in_step = iterates ? 2 : 1;
     bar->calls = 0;
     bar->call = 0;
@@ -375,6 +380,7 @@ static bool take_share(void *user, const char *what, double done, double total)
     struct run_bar *bar = user;
     if (bar->step == 0) return bar->report->progress.report(bar->report->progress.user, what, done, total);
     const double share = total > 0 ? done / total : 0;
+    if (bar->of_lines && !bar->iterates && total > 0) bar->before = bar->step = total;
     if (share < bar->call) bar->calls += bar->calls + 1 < bar->calls_in_step;
     bar->call = share;
     draw(bar);

@@ -115,8 +115,9 @@ struct run_bar {
     const char *name;   /* "recon" */
     lr_progress steps;  /* callback for lr_recon_params */
     lr_progress within; /* callback for lr_operator_params */
-    double before;      /* weight of the sensitivities; 1 = a projection of all LORs */
+    double before;      /* weight of the sensitivities; 1 = a projection of all LORs, or of one line with of_lines */
     double each;        /* weight of one iteration */
+    bool of_lines;      /* list mode: weights are numbers of lines, and the sensitivity reports how many it has */
     int iterations, subsets;
     int calls;           /* projections of the current step that have ended */
     int calls_in_step;   /* number of projections in a step */
@@ -128,5 +129,5 @@ struct run_bar {
     bool iterates;
 };
 
-/* Initialises the bar. The caller then sets name, before, each, iterations and subsets. */
+/* Initialises the bar. The caller then sets name, before, each, of_lines, iterations and subsets. */
 void run_bar_init(struct run_bar *bar, struct report *report);

@@ -52,6 +52,9 @@ struct line_sum {
     uint64_t seed;
     int64_t num_lines;
     double stride; /* number of LORs for each line that is drawn */
+    /* Progress is counted in lines through the whole image. takes: number of such lines whose projection takes as long
+     * as this sum; lines_before: the same for all earlier sums; all_lines: the same for all sums. */
+    double lines_before, takes, all_lines;
     int num_groups;
     bool has_scatter;
     double *total;                /* [num_voxels] */
@@ -68,7 +71,7 @@ struct line_sum {
 
 /* The number of LORs of a batch. Each batch opens a backend. On a graphics processor, opening a backend takes as long
  * as projecting a million LORs. On processors, batches are smaller, so that the user can stop sooner. */
-enum { LINES_AT_ONCE = 1 << 19, LINES_ON_DEVICE = 1 << 22 };
+enum { LINES_AT_ONCE = 1 << 19, EXACT_AT_ONCE = 1 << 15, LINES_ON_DEVICE = 1 << 22 };
 
 /* The numbers of lines and of voxels that a thread takes at a time. */
 enum { LINES_OF_BLOCK = 1 << 14, VOXELS_OF_BLOCK = 1 << 16 };
@@ -267,10 +270,10 @@ static lr_status line_sum_run(struct line_sum *sum)
     bool is_there = next_batch(batch, NULL);
     if (is_there) prepare(batch);
     while (is_there && status == LR_OK) {
-        status =
-            lr_progress_report(sum->op->params.progress, "sensitivity",
-                               (double)batch->group * (double)sum->num_lines / sum->num_groups + (double)batch->first,
-                               (double)sum->num_lines);
+        const double share = (double)batch->group / sum->num_groups + (double)batch->first / (double)sum->num_lines;
+        const double taken = fmin(sum->lines_before + sum->takes * share, sum->all_lines);
+        const double parts = sum->family->sensitivity_parts;
+        status = lr_progress_report(sum->op->params.progress, "sensitivity", taken / parts, sum->all_lines / parts);
         const bool goes_on = next_batch(next, batch);
         if (status == LR_OK) {
             if (!batch->is_drawn && !sum->by_device) { /* all batches draw into one array, so no second thread may
@@ -325,7 +328,9 @@ static lr_status line_sum_open(struct line_sum *sum)
     const lr_log *log = sum->op->params.log;
     const bool has_factors = sum->family->factors.get != NULL;
     sum->stride = (double)sum->lors->count / (double)sum->num_lines;
-    sum->at_once = sum->op->backend.is_gpu ? LINES_ON_DEVICE : LINES_AT_ONCE;
+    sum->at_once = sum->op->backend.is_gpu                         ? LINES_ON_DEVICE
+                   : sum->family->info.kernel == LR_LISTMODE_EXACT ? EXACT_AT_ONCE
+                                                                   : LINES_AT_ONCE;
     /* The host draws lines if factors are looked up by their LOR numbers, and for blobs, because the backends of the
      * two grids cannot share events on a device. */
     sum->by_device = sum->family->choice->arrange != NULL && !has_factors && !(sum->family->info.blobs.radius_mm > 0);
@@ -412,6 +417,7 @@ enum { PIECES = 4, MANY = 8 };
 struct plan {
     struct lr_operator *op;
     int64_t num_lines;     /* number of lines that are drawn for all voxels */
+    double all_lines;      /* number of lines whose projection takes as long as the whole sensitivity */
     unsigned char *levels; /* owned [num_voxels] */
     float *variance;       /* owned [num_voxels]: squared error / (stride - 1); infinite if no line crossed the voxel */
     double limit;          /* limit of the standard error */
@@ -579,6 +585,7 @@ static lr_status open_plan(struct plan *plan)
                            .lors = family->lors,
                            .seed = family->seed ^ UINT64_MAX,
                            .num_lines = share < GUIDE_LINES ? share : GUIDE_LINES,
+                           .all_lines = (double)plan->num_lines, /* all progress is 0 until the plan is made */
                            .num_groups = GUIDE_GROUPS,
                            .has_scatter = true};
     lr_status status = line_sum_open(&sum);
@@ -684,6 +691,19 @@ struct result {
     double lines;  /* number of lines of further levels */
 };
 
+/* The largest number of lines of further levels. */
+static double most_for_levels(const struct plan *plan)
+{
+    return fmax(part_for_levels * (double)plan->num_lines, least_for_levels);
+}
+
+/* The number of lines through the whole image that take as long as a piece. num_lines: lines that are drawn for it. */
+static double lines_of(const struct plan *plan, const struct piece *piece, double num_lines)
+{
+    return piece->visits * (double)plan->op->listmode->lors->count / plan->strides[piece->level] +
+           num_lines / LOOKS_PER_LINE;
+}
+
 /* Writes the voxels of a level into the result. sum: the sum over lines in a box of the image, which begins at voxel
  * `first`. */
 static void put_level(const struct line_sum *sum, const struct plan *plan, int level, const int first[3],
@@ -704,7 +724,6 @@ static lr_status run_piece(struct plan *plan, const struct piece *piece, struct 
     const int level = piece->level;
     struct lr_operator op = *plan->op;
     struct lr_listmode_family family = *op.listmode;
-    const double may_take = fmax(part_for_levels * (double)plan->num_lines, least_for_levels);
     const struct lr_listmode_labelled voxels = {.grids = {family.model.grid, family.second.grid},
                                                 .num_grids = family.info.blobs.radius_mm > 0 ? 2 : 1,
                                                 .labels = plan->levels,
@@ -723,9 +742,10 @@ static lr_status run_piece(struct plan *plan, const struct piece *piece, struct 
     status = status == LR_OK ? take_pairs(&sum, &lors) : status;
     sum.lors = lors;
     sum.num_lines = lors != NULL ? (int64_t)ceil((double)lors->count / plan->strides[level]) : 0;
-    const double takes =
-        piece->visits * (double)family.lors->count / plan->strides[level] + (double)sum.num_lines / LOOKS_PER_LINE;
-    if (status == LR_OK && result->lines + takes > may_take) {
+    sum.takes = lines_of(plan, piece, (double)sum.num_lines);
+    sum.lines_before = (double)plan->num_lines + result->lines;
+    sum.all_lines = plan->all_lines;
+    if (status == LR_OK && result->lines + sum.takes > most_for_levels(plan)) {
         /* The piece would take too long. In its box, the level's voxels become 0. */
         const int *size = plan->op->grid.size;
         result->left += piece->count;
@@ -738,7 +758,7 @@ static lr_status run_piece(struct plan *plan, const struct piece *piece, struct 
         }
 
     } else if (status == LR_OK && lors != NULL) {
-        result->lines += takes;
+        result->lines += sum.takes;
         for (int k = 0; family.info.blobs.radius_mm == 0 && k < 3; k++) {
             op.grid.size[k] = piece->last[k] - piece->first[k];
             op.grid.origin_mm[k] += piece->first[k] * op.grid.voxel_mm[k];
@@ -764,12 +784,20 @@ lr_status lr_listmode_sensitivity(struct lr_operator *op, float *values)
     struct plan plan = {.op = op, .num_lines = all < family->wanted_lines ? all : family->wanted_lines};
     struct result result = {.values = values};
     lr_status status = open_plan(&plan);
+    double lines = 0.0; /* lines of all pieces, if all LORs were near each piece */
+    for (int k = 0; status == LR_OK && k < plan.num_pieces; k++) {
+        const double more = lines_of(&plan, &plan.pieces[k], (double)all / plan.strides[plan.pieces[k].level]);
+        lines += lines + more > most_for_levels(&plan) ? 0.0 : more;
+    }
+    plan.all_lines = (double)plan.num_lines + lines;
     if (status == LR_OK) {
         struct line_sum sum = {.op = op,
                                .family = family,
                                .lors = family->lors,
                                .seed = family->seed,
                                .num_lines = plan.num_lines,
+                               .takes = (double)plan.num_lines,
+                               .all_lines = plan.all_lines,
                                .num_groups = 2};
         status = line_sum_open(&sum);
         if (status == LR_OK) status = line_sum_run(&sum);

@@ -140,4 +140,36 @@ static void test_ends_are_not_hot(void **state)
     assert_true(largest[1] < 1.5);
 }
 
-case_main("cpu", set_up, CASES(test_errors_are_those_told, test_it_is_one_sample, test_ends_are_not_hot))
+/* Progress of a sensitivity: it never goes back, and its total is the same once lines have been projected. */
+struct heard {
+    double done, total;
+};
+
+static bool hear_lines(void *user, const char *what, double done, double total)
+{
+    struct heard *heard = user;
+    assert_string_equal(what, "sensitivity");
+    assert_true(done >= heard->done && done <= total && (heard->done == 0 || total == heard->total));
+    *heard = (struct heard){done, total};
+    return true;
+}
+
+/* The total is a number of lines: those for all voxels, and more for the ends, whose boxes are a part of the image. Each
+ * part of a sensitivity has its share of the lines. */
+static void test_progress_counts_lines(void **state)
+{
+    const double lines = (double)(lors->count / THINNED);
+    for (int parts = 1; parts <= PARTS; parts++) {
+        struct heard heard = {0};
+        const lr_progress progress = {hear_lines, &heard};
+        lr_listmode_params params = params_of(test_backend, lors->count / THINNED);
+        params.sensitivity_parts = parts;
+        params.progress = &progress;
+        (void)sensitivity_by(&params, NULL);
+        assert_true(heard.total > lines / parts && heard.total < 4 * lines / parts);
+        assert_true(heard.done > lines / parts);
+    }
+}
+
+case_main("cpu", set_up,
+          CASES(test_errors_are_those_told, test_it_is_one_sample, test_ends_are_not_hot, test_progress_counts_lines))

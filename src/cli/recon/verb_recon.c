@@ -75,11 +75,13 @@ static lr_status reconstruct_one(struct recon *recon, const char *name)
     bool goes_on = true; /* false with --dry-run */
     CLI_TRY(measurement_count(measured));
     recon->bar.name = name;
-    recon->bar.iterations = run->iterations;
     recon->bar.subsets = measured->subsets;
     recon->bar.before = 1;
-    recon->bar.each =
-        recon->request.family != RECON_CORRESPONDENCE ? 2 : (count_projections(recon) - 1) / run->iterations;
+    recon->bar.of_lines = recon->request.family == RECON_LISTMODE;
+    recon->bar.each = recon->bar.of_lines ? 2 * (double)measured->data->count
+                      : recon->request.family != RECON_CORRESPONDENCE
+                          ? 2
+                          : (count_projections(recon) - 1) / run->iterations;
     if (setup->op == NULL) { /* histograms have no operator yet */
         setup->params.progress = measured->progress;
         if (measured->subset_of == NULL)
@@ -112,6 +114,7 @@ static lr_status reconstruct_one(struct recon *recon, const char *name)
     }
     if (recon->request.has_psf) CLI_TRY(lr_operator_set_psf(setup->op, recon->request.psf_mm));
     CLI_TRY(checkpoint_resume(&run->checkpoint, &run->iterations, &run->iterations_before));
+    recon->bar.iterations = run->iterations;
     if (run->checkpoint.start != NULL && run->iterations == 0) {
         /* The checkpoint has the image after all iterations. This image may not have been written to its file. */
         const lr_vector image = lr_vector_of_floats(run->checkpoint.start, run->checkpoint.read.num_values);
