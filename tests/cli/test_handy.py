@@ -72,6 +72,8 @@ class Measurement(ProgramTest):
             line, = re.findall(r"warning: (\d+ .* are left out, and .*)", told.stderr)
             self.assertRegex(line, rf"^\d+ {what} with")
             self.assertEqual({name for name, words in causes.items() if words in line}, wanted, line)
+            self.assertLess(line.index("the image misses them"), line.index("Are they randoms or scatter"))
+            self.assertLess(line.index("Are they randoms or scatter"), line.index("a larger grid"))
 
     def test_no_additive_without_counts(self):
         """One expected count is none in a third of the draws."""
