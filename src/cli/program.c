@@ -24,20 +24,16 @@ static bool is_family(const char *word)
            strcmp(word, "direct") == 0 || strcmp(word, "sample") == 0;
 }
 
-/* Returns true if the file is a pipe that nobody reads any more. */
-static bool has_no_reader(int file)
-{
-    struct pollfd pipe = {.fd = file, .events = POLLOUT};
-    return poll(&pipe, 1, 0) > 0 && (pipe.revents & POLLERR) != 0;
-}
-
 /* Flushes standard output. If this fails, the results are lost, and the verb has failed. It is no error if the reader
  * of a pipe, such as head, has closed the pipe because it needs no more output. */
 static lr_status flush_output(struct report *report, lr_status status)
 {
-    if ((fflush(stdout) != 0 || ferror(stdout)) && status == LR_OK && !has_no_reader(STDOUT_FILENO))
-        return report_error(report, LR_FAILED, "standard output cannot be written: %s", strerror(errno));
-    return status;
+    if ((fflush(stdout) == 0 && !ferror(stdout)) || status != LR_OK) return status;
+    const int error = errno;
+    struct pollfd pipe = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    const bool has_no_reader = poll(&pipe, 1, 0) > 0 && (pipe.revents & POLLERR) != 0;
+    if (has_no_reader) return LR_OK;
+    return report_error(report, LR_FAILED, "standard output cannot be written: %s", strerror(error));
 }
 
 /* Checks all outputs on the command line, then runs the verb. */

@@ -312,18 +312,6 @@ static lr_status write_list(struct setup *setup, const struct request *request, 
     return status;
 }
 
-/* Adds expected randoms, of `sum` counts in all, to the expected trues. The randoms of a LOR are proportional to the
- * product of the singles of its two crystals. The singles are chosen so that each crystal has the same share of all
- * randoms as of all trues. */
-static lr_status add_randoms(const struct setup *setup, double sum, struct simulation *simulation)
-{
-    lr_lor_data *data = simulation->data;
-    simulation->fans = lr_randoms_estimate(setup->lors, data, &setup->report->log);
-    CLI_TRY(expect_randoms(setup, sum, simulation));
-    for (int64_t k = 0; k < data->count; k++) data->values[k] += simulation->randoms->values[k];
-    return LR_OK;
-}
-
 /* Projects the activity. Scales the activity and its projection to the requested counts, draws counts and writes
    them. */
 static lr_status fill_data(struct setup *setup, const struct request *request, struct simulation *simulation)
@@ -351,8 +339,13 @@ static lr_status fill_data(struct setup *setup, const struct request *request, s
     const double trues = request->counts > 0 ? (1 - request->randoms) * request->counts : sum;
     common_scale(data->values, data->count, trues / sum);
     common_scale(activity->values, lr_grid_num_voxels(&activity->grid), trues / sum);
-    if (request->randoms > 0)
-        CLI_TRY(add_randoms(setup, trues * request->randoms / (1 - request->randoms), simulation));
+    if (request->randoms > 0) {
+        /* The expected randoms of a LOR are proportional to the product of the singles of its two crystals. The singles
+         * are chosen so that each crystal has the same share of all randoms as of all trues. */
+        simulation->fans = lr_randoms_estimate(setup->lors, data, log);
+        CLI_TRY(expect_randoms(setup, trues * request->randoms / (1 - request->randoms), simulation));
+        for (int64_t k = 0; k < data->count; k++) data->values[k] += simulation->randoms->values[k];
+    }
 
     const double expected = common_sum(data->values, data->count);
     if (request->phantom != NULL && !(request->counts > 0)) {

@@ -68,11 +68,6 @@ static inline int64_t lr_vector_size(const lr_vector *vector)
     return vector->precision == LR_FLOAT64 ? (int64_t)sizeof(double) : (int64_t)sizeof(float);
 }
 
-static inline bool lr_vector_is_on_host(const lr_vector *vector)
-{
-    return vector->values != NULL;
-}
-
 /* --- work at another place --- */
 
 /* Work that computes one vector from another, for instance a projection. in: may be NULL. */

@@ -22,11 +22,6 @@ static size_t value_bytes(const struct lr_direct_views *views)
     return views->in_double ? sizeof(double) : sizeof(float);
 }
 
-static void *value_at(const struct lr_direct_views *views, const void *values, int64_t at)
-{
-    return (char *)(uintptr_t)values + (size_t)at * value_bytes(views);
-}
-
 static double get(const struct lr_direct_views *views, const void *values, int64_t at)
 {
     return views->in_double ? ((const double *)values)[at] : (double)((const float *)values)[at];
@@ -52,11 +47,6 @@ static bool find_values(const struct lr_direct_views *views, const lr_selection 
     return lr_selection_next(walk);
 }
 
-static bool is_whole(const struct lr_direct_views *views, const struct lr_selection_walk *walk)
-{
-    return walk->span.numbers == NULL && walk->span.count == views->num_voxels;
-}
-
 static int64_t voxel_of(const struct lr_direct_views *views, const struct lr_selection_walk *walk, int64_t k)
 {
     const int64_t at = walk->span.numbers != NULL ? walk->span.numbers[k] : walk->span.first + k;
@@ -78,8 +68,10 @@ lr_status lr_direct_views_project(void *self, bool is_forward, const lr_selectio
          * projection writes an array of the whole view, from which the values are copied. A back-projection reads such
          * an array, of zeros and the copied values. */
         const lr_vector *values = is_forward ? out : in;
-        const bool is_given = values != NULL && is_whole(views, &walk);
-        void *const histo = is_given ? value_at(views, values->values, walk.position) : views->one;
+        const bool is_whole = walk.span.numbers == NULL && walk.span.count == views->num_voxels;
+        const bool is_given = values != NULL && is_whole;
+        const size_t offset = (size_t)walk.position * value_bytes(views);
+        void *const histo = is_given ? (char *)(uintptr_t)values->values + offset : views->one;
         next.view = view;
         next.in = is_forward ? in->values : histo;
         next.out = is_forward ? histo : out->values;

@@ -34,15 +34,6 @@ static double count_projections(const struct recon *recon)
     return 1.0 + 2.0 * recon->run.iterations * part;
 }
 
-/* Counts the projections that a stored matrix would replace, by their cost without the matrix. A pass over subsets of
- * interleaved LORs costs more than one projection of all LORs. A list of single LORs does not cost more. */
-static double count_replaced(const struct recon *recon)
-{
-    const struct measurement *measured = &recon->measured;
-    const double all = count_projections(recon), cost = lr_osem_cost(measured->setup.lors, measured->interleave);
-    return measured->data->index != NULL ? all - 1 + cost : all * cost;
-}
-
 /* Reports the memory that the matrix would take with --store yes. The message appears if --store auto has not kept the
  * matrix on a software renderer, although at least 100 projections follow. On a software renderer, making the matrix
  * takes at least as long as 50 projections. */
@@ -94,7 +85,10 @@ static lr_status reconstruct_one(struct recon *recon, const char *name)
         setup->params.progress = measured->progress;
         if (measured->subset_of == NULL)
             CLI_TRY(lr_osem_interleave(setup->lors, measured->subsets, &measured->interleave, &setup->report->log));
-        setup->params.projections = count_replaced(recon);
+        /* The projections that a stored matrix would replace are counted by their cost without the matrix. A pass over
+         * subsets of interleaved LORs costs more than one projection of all LORs. A list of single LORs does not. */
+        const double all = count_projections(recon), cost = lr_osem_cost(setup->lors, measured->interleave);
+        setup->params.projections = measured->data->index != NULL ? all - 1 + cost : all * cost;
         CLI_TRY(setup_operator(setup));
         if (!setup->dry_run) CLI_TRY(say_not_kept(setup));
         const double voxels = (double)lr_grid_num_voxels(&setup->grid), bytes = sizeof(float);

@@ -292,7 +292,7 @@ lr_status lr_direct_copy(struct lr_direct_compute *compute, const struct lr_dire
                          const lr_vector *vector, bool to_image)
 {
     struct copy copy = {to_image ? TO_IMAGE : TO_VECTOR, false, image, vector};
-    if (!lr_vector_is_on_host(vector)) return exchange(compute, &copy);
+    if (vector->values == NULL) return exchange(compute, &copy);
     /* The numbers of a vector on the host are copied through a vector at the place. */
     lr_vector *there = &compute->exchange.there;
     copy.vector = there;

@@ -53,25 +53,6 @@ static lr_status check_piece(const struct place *place, const lr_lors *lors, con
     return LR_OK;
 }
 
-/* --- writing --- */
-
-static lr_status write_hdf5(const char *path, const lr_lors *lors, const lr_lor_data *data, const lr_log *log)
-{
-    struct lr_hdf5_output out;
-    LR_TRY(lr_hdf5_output_open(&out, path, "LOR data", log));
-    const struct lr_hdf5_fns *h5 = out.h5;
-    const bool sparse = data->index != NULL;
-    const lr_hdf5_id group = lr_hdf5_put_scanner(&out, lors->scanner) ? lr_hdf5_put_lors(&out, lors) : -1;
-    const bool done =
-        group >= 0 && h5->put_string(group, "layout", sparse ? "sparse" : "dense") &&
-        h5->put_string(group, "units", "values: counts per LOR during the acquisition") &&
-        h5->put_values(group, "values", data->values, data->count) &&
-        (!sparse || h5->put_array(group, "index", LR_HDF5_INT64, (int64_t[2]){data->count, 0}, data->index));
-    const bool is_closed = group >= 0 && h5->group_close(group);
-    if (!done || !is_closed) (void)lr_hdf5_output_fail(&out, "LOR data");
-    return lr_hdf5_output_finish(&out);
-}
-
 /* --- reading --- */
 
 /* Reads the layout and the number of values. The number is checked against the scanner before memory is allocated. */
@@ -223,6 +204,8 @@ lr_status lr_lor_data_scan(const char *path, const lr_lors *lors, const lr_lor_d
     return status;
 }
 
+/* --- writing --- */
+
 lr_status lr_lor_data_write(const char *path, const lr_lors *lors, const lr_lor_data *data, const lr_log *log)
 {
     const struct place whole = {.what = "the LOR data to be written", .before = -1};
@@ -231,7 +214,21 @@ lr_status lr_lor_data_write(const char *path, const lr_lors *lors, const lr_lor_
                         (long long)data->count, lors->scanner->name, (long long)lors->count);
     }
     LR_TRY(check_piece(&whole, lors, data, log));
-    return is_projdata(path) ? lr_lor_projdata_write(path, lors, data, log) : write_hdf5(path, lors, data, log);
+    if (is_projdata(path)) return lr_lor_projdata_write(path, lors, data, log);
+
+    struct lr_hdf5_output out;
+    LR_TRY(lr_hdf5_output_open(&out, path, "LOR data", log));
+    const struct lr_hdf5_fns *h5 = out.h5;
+    const bool sparse = data->index != NULL;
+    const lr_hdf5_id group = lr_hdf5_put_scanner(&out, lors->scanner) ? lr_hdf5_put_lors(&out, lors) : -1;
+    const bool done =
+        group >= 0 && h5->put_string(group, "layout", sparse ? "sparse" : "dense") &&
+        h5->put_string(group, "units", "values: counts per LOR during the acquisition") &&
+        h5->put_values(group, "values", data->values, data->count) &&
+        (!sparse || h5->put_array(group, "index", LR_HDF5_INT64, (int64_t[2]){data->count, 0}, data->index));
+    const bool is_closed = group >= 0 && h5->group_close(group);
+    if (!done || !is_closed) (void)lr_hdf5_output_fail(&out, "LOR data");
+    return lr_hdf5_output_finish(&out);
 }
 
 /* === histo-images; layout: docs/formats/histo-images.md === */

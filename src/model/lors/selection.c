@@ -86,22 +86,17 @@ static int64_t seek(const lr_selection *selection, int64_t entry, int64_t lor)
 
 /* --- walking --- */
 
-static int64_t shorter(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Sets the next span within LORs first .. first + count - 1. The value of LOR `first` is at position
  * walk->entry_begin. */
 static bool next_in_range(struct lr_selection_walk *walk, int64_t first, int64_t count)
 {
     const int64_t end = walk->end > 0 ? walk->end : walk->lors->count;
-    if (first + walk->inside < walk->begin) walk->inside = shorter(walk->begin - first, count);
-    const int64_t left = shorter(count, end - first) - walk->inside;
+    if (first + walk->inside < walk->begin) walk->inside = lr_smaller(walk->begin - first, count);
+    const int64_t left = lr_smaller(count, end - first) - walk->inside;
     if (left <= 0) return false;
     walk->position = walk->entry_begin + walk->inside;
-    walk->span =
-        (lr_lor_span){.first = first + walk->inside, .count = walk->longest > 0 ? shorter(left, walk->longest) : left};
+    walk->span = (lr_lor_span){.first = first + walk->inside,
+                               .count = walk->longest > 0 ? lr_smaller(left, walk->longest) : left};
     walk->inside += walk->span.count;
     return true;
 }
@@ -114,10 +109,10 @@ bool lr_selection_next(struct lr_selection_walk *walk)
         const int64_t end = walk->end > 0 ? walk->end : walk->lors->count;
         const int64_t longest = walk->longest > 0 ? walk->longest : selection->num_lors;
         walk->entry = seek(selection, walk->entry, walk->begin);
-        const int64_t last = shorter(walk->entry + longest, selection->num_lors);
+        const int64_t last = lr_smaller(walk->entry + longest, selection->num_lors);
         int64_t stop = last;
         if (stop > walk->entry && selection->lors[stop - 1] >= end)
-            stop = shorter(seek(selection, walk->entry, end), last);
+            stop = lr_smaller(seek(selection, walk->entry, end), last);
         walk->position = walk->entry;
         walk->span = (lr_lor_span){.numbers = selection->lors + walk->entry, .count = stop - walk->entry};
         walk->entry = stop;

@@ -112,7 +112,8 @@ void lr_examine_arc(struct lr_examination *examination)
         lr_examination_add(
             examination, &radius_head,
             "the crystals around come to %.6g mm, %.2f times the circumference at a radius of %.6g mm: the radius "
-            "looks like half of itself, or the crystals are counted twice; a ring of radius %.4g mm would be filled",
+            "looks like half of the right one, or the crystals are counted twice; a ring of radius %.4g mm would be "
+            "filled",
             width, ratio, radius, filled_mm);
         return;
     }
@@ -332,7 +333,10 @@ void lr_examine_overlaps(struct lr_examination *examination)
 {
     const int count = examination->draft->params.num_modules;
     struct lr_finding_head head = {
-        LR_SUSPECT, LR_FINDING_OVERLAP, {-1, -1}, "reduce the pitch or the number of modules, or move them apart"};
+        LR_SUSPECT,
+        LR_FINDING_OVERLAP,
+        {-1, -1},
+        "reduce the pitch or the number of modules, or move them apart (in a ring: a larger radius_mm)"};
     struct lr_module_index index;
     int overlaps = 0;
     if (lr_module_index_init(&index, examination->modules, count, examination->log) != LR_OK) {

@@ -412,7 +412,7 @@ lr_scanner *lr_scanner_create_sized(size_t given_bytes, const lr_scanner_params 
             }
             status = lr_error(params->log, LR_BAD_INPUT,
                               "%s: modules %d and %d overlap by %.3g mm: reduce the pitch or the number of modules, or "
-                              "move them apart%s",
+                              "move them apart (in a ring: a larger radius_mm)%s",
                               scanner->name, m, index.met[k], overlap,
                               overlap > 0.5 * module->depth_mm
                                   ? "; a radius in cm does this, and a radius that is half of what it should be"

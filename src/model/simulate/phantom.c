@@ -217,6 +217,13 @@ static lr_status draw_body(const struct canvas *canvas, const struct spheres *sp
 {
     const double scale = canvas->radius_mm / spheres->body_radius_mm;
     const double background = 1.0 / (canvas->contrast != 0.0 ? canvas->contrast : spheres->contrast);
+    const double *voxel_mm = canvas->image->grid.voxel_mm;
+    const double wide_mm = fmax(voxel_mm[0], fmax(voxel_mm[1], voxel_mm[2])),
+                 smallest_mm = scale * spheres->diameters_mm[0];
+    if (smallest_mm < 2 * wide_mm)
+        lr_info(canvas->log,
+                "spheres of %.3g mm are small beside voxels of %g mm: no voxel may have their whole activity",
+                smallest_mm, wide_mm);
     struct canvas with_shape = *canvas;
     with_shape.num_shapes = 7;
     LR_TRY(draw_cylinder(&with_shape, canvas->centre_mm, canvas->radius_mm, background));

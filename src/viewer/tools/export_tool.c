@@ -47,7 +47,7 @@ static struct draw_params picture_params(const struct app *app, const struct gl_
     return params;
 }
 
-/* Writes a slice as its pane shows it, without marks. The shorter side of a voxel is a whole number of pixels. */
+/* Writes a slice as its pane shows it, without marks and without the colour of the region. The shorter side of a voxel is a whole number of pixels. */
 static lr_status write_slice_picture(struct app *app, int axis, const char *path)
 {
     const lr_grid *grid = panes_grid(app);
@@ -69,7 +69,8 @@ static lr_status write_slice_picture(struct app *app, int axis, const char *path
     flat_camera(&flat, &view);
     struct gl_target *target = create_target(app, size[0], size[1]);
     if (target == NULL) return LR_FAILED;
-    const struct draw_params params = picture_params(app, target, &view);
+    struct draw_params params = picture_params(app, target, &view);
+    params.slices.region.shape = DRAW_NO_REGION;
     lr_status status = draw_pane(app->draw, target, &params, axis);
     if (status == LR_OK) status = app_write_target(app, target, path);
     gl_target_destroy(target);
