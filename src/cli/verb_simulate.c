@@ -168,12 +168,13 @@ static struct request read_request(struct cli_args *args)
         if (args_has(args, others[k])) {
             const bool is_truth = strcmp(others[k], "--truth") == 0;
             args_complain(args,
-                          is_truth ? "%s is in emissions per voxel, and with --tof-ps pairs are drawn until N are "
-                                     "detected, without counting emissions: leave out %s, and compare with the "
-                                     "activity itself"
-                                   : "%s belongs to counts per LOR, which are drawn from a projection; with --tof-ps "
-                                     "pairs are drawn one by one and detected by where they meet crystals: leave out "
-                                     "%s",
+                          is_truth
+                              ? "%s is in emissions per voxel, and with --tof-ps pairs are drawn until --counts of "
+                                "them are detected, without counting emissions: leave out %s, and compare with "
+                                "the activity itself"
+                              : "%s belongs to counts per LOR, which are drawn from a projection; with --tof-ps "
+                                "pairs are drawn one by one and detected by where they meet crystals: leave out "
+                                "%s",
                           others[k], others[k]);
         }
     }

@@ -97,6 +97,9 @@ class Measurement(ProgramTest):
         self.refuse(2, ["--tof-ps", "leave out --efficiencies"],
                     f"simulate --scanner {self.scanner} --phantom spheres {GRID} --counts 9 --tof-ps 300",
                     "--efficiencies e.txt -o y.petsird")
+        for verb, words in (("recon", "of counts per LOR alone"), ("simulate", "not with --tof-ps")):
+            text = " ".join(self.good(verb, "--help").stdout.split())
+            self.assertRegex(text, rf"--dry-run only say what it would take: memory and disk; {words}")
 
     def test_randoms_have_no_place(self):
         """Pairs come from within 12 mm of the axis. Farther out along a line, beyond what 100 ps and the crystals blur, are
