@@ -55,6 +55,7 @@ void recon_list_causes(const void *user, char *text, size_t size)
     const long long dead = count_zeros(efficiencies, num_crystals);
     const long long without = count_zeros(factors, measured->data->count);
     const long long empty = initial != NULL ? count_zeros(initial->values, lr_grid_num_voxels(&initial->grid)) : 0;
+    text[0] = '\0';
     if (measured->additive == NULL && measured->randoms == NULL) {
         snprintf(text, size, ". Expected randoms and scatter are given by --additive%s",
                  measured->events.delayeds > 0 ? ", or randoms alone by --randoms auto" : "");
@@ -98,9 +99,9 @@ void recon_say_corrections(const struct measurement *measured)
         add_item(setup->mu != NULL ? made : missing, "attenuation (--mu)");
         add_item(setup->factors.efficiencies != NULL ? made : missing, "efficiencies (--efficiencies)");
     }
-    if (request->additive != NULL)
+    if (request->additive != NULL) {
         add_item(made, "what --additive has of randoms and scatter");
-    else if (measured->randoms != NULL) {
+    } else if (measured->randoms != NULL) {
         add_item(made, "randoms (from the delayeds)");
         add_item(missing, "scatter (--additive)");
     } else if (measured->corrections == NULL && measured->events.delayeds > 0) {
