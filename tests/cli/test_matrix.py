@@ -4,10 +4,7 @@
 import json, math, random
 from pathlib import Path
 
-import pictures
-from program import GRID, ProgramTest, main, read_nifti, read_rows
-
-pictures.NUM_ROWS = 10000  # all that a picture has
+from program import GRID, ProgramTest, main, read_nifti, read_png, read_rows
 
 
 class Matrix(ProgramTest):
@@ -156,7 +153,7 @@ class Project(ProgramTest):
             self.good(f"sensitivity {self.on_ring} {GRID} {more} -o plain.nii")
             self.assertEqual(found["picture"], f"{name}.png")
             self.assertEqual(Path(f"{name}.nii").read_bytes(), Path("plain.nii").read_bytes())
-            sheets.append(pictures.read_png(f"{name}.png"))
+            sheets.append(read_png(f"{name}.png"))
             width, height, _ = sheets[-1]
             self.assertGreater(width, 3 * height / 2)
         self.assertNotEqual(*(rows for _, _, rows in sheets))

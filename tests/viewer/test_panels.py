@@ -171,7 +171,7 @@ class Curves(ViewTest):
         image = self.image("x.nii")
         found = self.values([*READY, f"open image {image}", f"open mu {mu}", "wait", "lor 0 1 1 4 2 2", "wait",
                              "expect tube.error none", "print tube.sum"])
-        self.good(f"matrix --scanner {self.scanner} --lor 0,1,1,4,2,2 --like {image} --mu {mu} --mode exact",
+        self.good(f"matrix --scanner {self.scanner} --lor 0,1,1,4,2,2 --like {image} --mu {mu} --mode exact --mu-as lines",
                   "--backend cpu -o t.nii")
         wanted = sum(read_nifti(self.path("t.nii"))[3])
         self.assertLess(abs(float(found["tube.sum"]) / wanted - 1.0), 1e-5)
