@@ -230,7 +230,8 @@ lr_status outputs_check_iterations(const struct cli_args *args, const char *outp
 
 /* --- forecasts of the memory and disk that work takes (forecast.c) --- */
 
-#define FORECAST_DRY_RUN "--dry-run", NULL, "only say what it would take: memory and disk", NULL
+#define FORECAST_DRY_RUN_WORDS "only say what it would take: memory and disk"
+#define FORECAST_DRY_RUN "--dry-run", NULL, FORECAST_DRY_RUN_WORDS, NULL
 
 /* Projections, and the files that receive their results. */
 struct forecast_projections {

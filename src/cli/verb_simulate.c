@@ -166,8 +166,16 @@ static struct request read_request(struct cli_args *args)
     }
     for (size_t k = 0; request.tof_ps > 0 && k < sizeof(others) / sizeof(others[0]); k++) {
         if (args_has(args, others[k])) {
-            args_complain(args, "--tof-ps follows photon pairs one by one, which no matrix projects: leave out %s",
-                          others[k]);
+            const bool is_truth = strcmp(others[k], "--truth") == 0;
+            args_complain(args,
+                          is_truth
+                              ? "%s is in emissions per voxel, and with --tof-ps pairs are drawn until --counts of "
+                                "them are detected, without counting emissions: leave out %s, and compare with "
+                                "the activity itself"
+                              : "%s belongs to counts per LOR, which are drawn from a projection; with --tof-ps "
+                                "pairs are drawn one by one and detected by where they meet crystals: leave out "
+                                "%s",
+                          others[k], others[k]);
         }
     }
     if (request.tof_ps > 0) request.mu_as = MU_LINES;
@@ -434,7 +442,7 @@ static const struct cli_option simulate_options[] = {
     {"--counts", "N", "scale the expectation to N counts in all", NULL},
     {"--expected", NULL, "write the expectation instead of Poisson counts", NULL},
     {"--seed", "N", "of the Poisson counts; default 1", NULL},
-    {"--truth", "IMAGE", "also write the activity, as emissions per voxel", NULL},
+    {"--truth", "IMAGE", "also write the activity, as emissions per voxel; not with --tof-ps", NULL},
     {"-o", "FILE", "LOR data (HDF5, STIR's .hs) or list mode (.petsird, .Cdh)", NULL},
     {"--duration", "S", "of list mode, seconds; default 60", NULL},
     {"--tof-ps", "PS", "list mode with times of flight, FWHM: photon pairs followed one by one, N = --counts", NULL},
@@ -443,7 +451,7 @@ static const struct cli_option simulate_options[] = {
     {"--randoms", "SHARE",
      "of the counts, such as 0.3: spread as the crystals' singles, and evenly over time of flight", NULL},
     {"--additive", "FILE", "also write the expected randoms, for recon --additive", NULL},
-    {FORECAST_DRY_RUN},
+    {"--dry-run", NULL, FORECAST_DRY_RUN_WORDS "; not with --tof-ps", NULL},
     {0},
 };
 

@@ -137,7 +137,8 @@ class Ge(ProgramTest):
         return x
 
     def check(self, backend, path, factors, contam):
-        self.good(f"{self.recon} --backend {backend} --corrections {path}")
+        told = self.good(f"{self.recon} --backend {backend} --corrections {path}").stderr
+        self.assertIn("loraster: corrected for attenuation, efficiencies, randoms and scatter (--corrections)\n", told)
         found = numpy.array(read_nifti("x.nii")[3])
         expected = self.expected(factors, contam)
         self.assertLess(numpy.abs(found - expected).max(), 1e-4 * expected.max())

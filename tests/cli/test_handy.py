@@ -72,6 +72,8 @@ class Measurement(ProgramTest):
             line, = re.findall(r"warning: (\d+ .* are left out, and .*)", told.stderr)
             self.assertRegex(line, rf"^\d+ {what} with")
             self.assertEqual({name for name, words in causes.items() if words in line}, wanted, line)
+            self.assertLess(line.index("the image misses them"), line.index("Are they randoms or scatter"))
+            self.assertLess(line.index("Are they randoms or scatter"), line.index("a larger grid"))
 
     def test_no_additive_without_counts(self):
         """One expected count is none in a third of the draws."""
@@ -95,6 +97,9 @@ class Measurement(ProgramTest):
         self.refuse(2, ["--tof-ps", "leave out --efficiencies"],
                     f"simulate --scanner {self.scanner} --phantom spheres {GRID} --counts 9 --tof-ps 300",
                     "--efficiencies e.txt -o y.petsird")
+        for verb, words in (("recon", "of counts per LOR alone"), ("simulate", "not with --tof-ps")):
+            text = " ".join(self.good(verb, "--help").stdout.split())
+            self.assertRegex(text, rf"--dry-run only say what it would take: memory and disk; {words}")
 
     def test_randoms_have_no_place(self):
         """Pairs come from within 12 mm of the axis. Farther out along a line, beyond what 100 ps and the crystals blur, are

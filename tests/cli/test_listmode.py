@@ -171,6 +171,28 @@ class Listmode(ProgramTest):
         self.good(f"simulate {with_tof} --phantom point --counts 500 --tof-ps 100 -o tof.petsird")
         few[0] = few[0].replace("ev.petsird", "tof.petsird")
         self.assertIn("is it in picoseconds?", self.run_program("recon", *few, "--tof-ps 6").stderr)
+        odd = "tof.petsird has a time resolution of 100 ps"
+        for asked, is_odd in ((201, True), (49, True), (199, False), (51, False)):
+            self.assertEqual(f"warning: --tof-ps {asked}: {odd}" in self.good("recon", *few, f"--tof-ps {asked}").stderr,
+                             is_odd)
+
+    def test_what_is_corrected_is_told(self):
+        """Without corrections all are named as missing; each one that is given goes to the other list."""
+        self.good(f"simulate {self.on_ring} {GRID} --phantom point --counts 2e3 --randoms 0.2 --additive r.h5 -o e.petsird")
+        self.good(f"phantom cylinder --value 0.0096 {GRID} -o mu.nii")
+        self.write("eff.txt", "1\n" * 128)
+        recon = f"recon {self.on_ring} {GRID} --events e.petsird --iterations 1 -o x.nii"
+        given = "attenuation (--mu), efficiencies (--efficiencies)"
+        open_ended = "randoms and scatter (--additive)"
+        for family in ("--operator listmode --sensitivity-lines 2000", ""):
+            for more, told in (("", f"not corrected for {given}, {open_ended}"),
+                               ("--mu mu.nii", "corrected for attenuation (--mu); not for efficiencies (--efficiencies), "
+                                               f"{open_ended}"),
+                               ("--mu mu.nii --efficiencies eff.txt --additive r.h5",
+                                f"corrected for {given}, what --additive has of randoms and scatter")):
+                lines = [line for line in self.good(f"{recon} {family} {more}").stderr.split("\n") if "corrected for" in line]
+                self.assertEqual(lines, [f"loraster: {told}"])
+            self.assertNotIn("corrected for", self.good(f"{recon} {family} --quiet").stderr)
 
     def peak_mm(self, ends, steps, *arguments):
         """y of the brightest slice across y."""

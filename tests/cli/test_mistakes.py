@@ -43,6 +43,8 @@ CASES = {
                                    "warning", "0.096/mm", "looks like 1/cm"),
     "mu in 1/mm said to be 1/cm": (f"{SENSITIVITY} --mu mm.nii --mu-unit 1/cm", 0,
                                    "warning", "looks like 1/mm", "leave out"),
+    "mu is an activity image": (f"{SENSITIVITY} --mu x.nii", 0, "warning", "x.nii", "reaches 1/cm",
+                                "denser than steel", "activity image", "--mu-unit"),
     "mu is an empty map": (f"{SENSITIVITY} --mu zero.nii", 0, "warning", "zero.nii", "0 everywhere"),
     "mu lies elsewhere": (f"{SENSITIVITY} --mu far.nii", 3, "far.nii", "misses the scanner", "origin"),
     "mu with its corner at the origin": (f"{SENSITIVITY} --mu corner.nii", 0,
@@ -148,6 +150,11 @@ CASES = {
     "time of flight in ns, list mode": (f"{LISTMODE} --tof-ps 0.4", 2, "ns", "400"),
     "time of flight in ns, simulated": (f"simulate {ON.replace('--backend cpu ', '')} {AT} --phantom point --counts 9 "
                                         "--tof-ps 0.4 -o o.petsird", 2, "ns", "400"),
+    "a truth of photon pairs": (f"simulate --scanner ring.yaml {AT} --phantom point --counts 9 --tof-ps 300 --truth t.nii "
+                                "-o o.petsird", 2, "emissions per voxel", "leave out --truth", "the activity itself"),
+    "efficiencies of photon pairs": (f"simulate --scanner ring.yaml {AT} --phantom point --counts 9 --tof-ps 300 "
+                                     "--efficiencies few.txt -o o.petsird", 2, "counts per LOR", "meet crystals"),
+    "a forecast of list mode": (f"{LISTMODE} --dry-run", 2, "--dry-run", "--operator correspondence"),
     "a time resolution without times": (f"{LISTMODE} --tof-ps 400", 0,
                                         "warning", "--tof-ps 400 has no effect", "e.petsird has no times of flight"),
     "a time resolution of LOR data": (f"{RECON} --data y.h5 --tof-ps 400", 2, "--tof-ps", "direct or listmode"),

@@ -385,9 +385,13 @@ class Siemens(ReconTest):
         self.assertEqual(last["left_out_counts"], 0)
 
     def test_log_tells_of_randoms(self):
-        done = self.good(f"recon {self.on_ring} {GRID} --iterations 1 -o x.nii --events",
-                         self.events(self.random_events(50, 10)))
-        self.assertRegex(done.stderr, r"randoms by fan sums .*: 10 in all, 20.00 % of the prompts")
+        recon = f"recon {self.on_ring} {GRID} --iterations 1 -o x.nii --events {self.events(self.random_events(50, 10))}"
+        told = self.good(recon).stderr
+        self.assertRegex(told, r"randoms by fan sums .*: 10 in all, 20.00 % of the prompts")
+        self.assertIn("loraster: corrected for randoms (from the delayeds); not for attenuation (--mu), efficiencies "
+                      "(--efficiencies), scatter (--additive)\n", told)
+        told = self.good(f"{recon} --randoms none").stderr
+        self.assertIn("efficiencies (--efficiencies), randoms (--randoms auto or --additive), scatter (--additive)\n", told)
 
     def test_no_delayeds_no_randoms(self):
         found = self.recon("--events", self.events(self.random_events(200, 0)), "--iterations 1")

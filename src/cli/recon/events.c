@@ -385,6 +385,13 @@ static lr_status open(struct measurement *measured, struct cli_args *args)
                     "--tof-ps %g: time resolutions are between %g and %g ps: is it in picoseconds?", asked, least_ps,
                     most_ps);
     }
+    const double stated = info->tof_resolution_ps > 0 ? info->tof_resolution_ps : setup->scanner->tof_resolution_ps;
+    if (asked > 0 && stated > 0 && info->has_tof && (asked > 2 * stated || stated > 2 * asked)) {
+        report_warn(measured->setup.report,
+                    "--tof-ps %g: %s has a time resolution of %g ps: leave out --tof-ps, unless that is known to be "
+                    "wrong",
+                    asked, info->tof_resolution_ps > 0 ? measured->request->events : "the scanner", stated);
+    }
     if (asked > 0) {
         info->tof_resolution_ps = asked;
         for (int k = 0; info->kinds.tof != NULL && k < info->kinds.count * info->kinds.count; k++)

@@ -20,13 +20,14 @@ static double emissions(const struct recon_run *run)
     return common_sum(run->image->values, lr_grid_num_voxels(&run->image->grid));
 }
 
-/* Appends a cause to the list. */
+/* Appends a cause to the list. The list may begin with a sentence about the additive term. */
 static void add_cause(char *text, size_t size, const char *format, ...) LR_PRINTF(3, 4);
 static void add_cause(char *text, size_t size, const char *format, ...)
 {
+    static const char heading[] = ". Other causes in this run: ";
     size_t used = strlen(text);
     va_list values;
-    used += (size_t)snprintf(text + used, size - used, used > 0 ? "; " : ". Other causes in this run: ");
+    used += (size_t)snprintf(text + used, size - used, strstr(text, heading) != NULL ? "; " : heading);
     va_start(values, format);
     if (used < size) vsnprintf(text + used, size - used, format, values);
     va_end(values);
@@ -55,6 +56,10 @@ void recon_list_causes(const void *user, char *text, size_t size)
     const long long without = count_zeros(factors, measured->data->count);
     const long long empty = initial != NULL ? count_zeros(initial->values, lr_grid_num_voxels(&initial->grid)) : 0;
     text[0] = '\0';
+    if (measured->additive == NULL && measured->randoms == NULL) {
+        snprintf(text, size, ". Expected randoms and scatter are given by --additive%s",
+                 measured->events.delayeds > 0 ? ", or randoms alone by --randoms auto" : "");
+    }
     if (dead > 0) add_cause(text, size, "%lld of %d crystals have an efficiency of 0", dead, num_crystals);
     if (without > 0) add_cause(text, size, "%lld events have a factor of 0 in --corrections", without);
     if (empty > 0) add_cause(text, size, "%lld voxels are 0 in --initial, and stay 0", empty);
@@ -65,12 +70,48 @@ void recon_list_causes(const void *user, char *text, size_t size)
                   (long long)listmode->sensitivity_left);
     }
     if (measured->has_tof) add_cause(text, size, "times of flight that point beside the grid");
-    if (measured->additive == NULL && measured->randoms == NULL)
-        add_cause(text, size, "randoms and scatter, which --additive would expect");
     if (measured->request->family == RECON_CORRESPONDENCE && info->mode == LR_MODE_SAMPLED)
         add_cause(text, size, "%d x %d lines to a crystal, which may miss LORs: more --rays", info->rays, info->rays);
     if (setup->params.samples[0] > 0 && measurement_counts_emissions(measured))
         add_cause(text, size, "few points in a voxel: more --samples");
+}
+
+/* Appends `item` to a list in words. */
+static void add_item(char text[256], const char *item)
+{
+    const size_t used = strlen(text);
+    snprintf(text + used, 256 - used, "%s%s", used > 0 ? ", " : "", item);
+}
+
+void recon_say_corrections(const struct measurement *measured)
+{
+    const struct recon_request *request = measured->request;
+    const struct setup *setup = &measured->setup;
+    char made[256] = "", missing[256] = "";
+    if (request->family == RECON_DIRECT) {
+        if (measured->direct_factors != NULL)
+            add_item(made, "what --factors has of attenuation, efficiencies and geometry");
+        else
+            add_item(missing, "attenuation, efficiencies and geometry (--factors, of loraster direct factors)");
+    } else if (measured->corrections != NULL) {
+        add_item(made, "attenuation, efficiencies, randoms and scatter (--corrections)");
+    } else {
+        add_item(setup->mu != NULL ? made : missing, "attenuation (--mu)");
+        add_item(setup->factors.efficiencies != NULL ? made : missing, "efficiencies (--efficiencies)");
+    }
+    if (request->additive != NULL) {
+        add_item(made, "what --additive has of randoms and scatter");
+    } else if (measured->randoms != NULL) {
+        add_item(made, "randoms (from the delayeds)");
+        add_item(missing, "scatter (--additive)");
+    } else if (measured->corrections == NULL && measured->events.delayeds > 0) {
+        add_item(missing, "randoms (--randoms auto or --additive), scatter (--additive)");
+    } else if (measured->corrections == NULL) {
+        add_item(missing, "randoms and scatter (--additive)");
+    }
+    report_info(setup->report, "%s%s%s%s", made[0] != '\0' ? "corrected for " : "not corrected for ",
+                made[0] != '\0' ? made : missing, made[0] != '\0' && missing[0] != '\0' ? "; not for " : "",
+                made[0] != '\0' ? missing : "");
 }
 
 lr_status recon_check_image(const struct recon_run *run)

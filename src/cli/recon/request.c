@@ -41,7 +41,7 @@ const struct cli_option recon_input_options[] = {
     {"--bootstrap", "SEED", "draw the counts or events again from themselves: a replicate", NULL},
     {"-o", "IMAGE", "image to write (.nii.gz, .hv, .mhd, .npy ...): emissions per voxel", NULL},
     {"--png", "FILE", "also draw three slices through the centre of the activity", NULL},
-    {FORECAST_DRY_RUN},
+    {"--dry-run", NULL, FORECAST_DRY_RUN_WORDS "; of counts per LOR alone (--operator correspondence)", NULL},
     {"--save-every", "K", "also write every K-th iteration, as NAME.iterK before the ending", NULL},
     {0},
 };

@@ -78,6 +78,9 @@ lr_status recon_iterate(struct recon_run *run);
  * measured: the struct measurement. This is report_causes.list. */
 void recon_list_causes(const void *measured, char *text, size_t size);
 
+/* Prints a line that names what the image is corrected for, and what it is not. The data must be open. */
+void recon_say_corrections(const struct measurement *measured);
+
 /* Checks the image. It is an error if the image is useless. Warns if the image is not converged, or if its scale is
  * unexpected. */
 lr_status recon_check_image(const struct recon_run *run);

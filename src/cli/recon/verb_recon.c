@@ -74,6 +74,7 @@ static lr_status reconstruct_one(struct recon *recon, const char *name)
     struct recon_run *run = &recon->run;
     bool goes_on = true; /* false with --dry-run */
     CLI_TRY(measurement_count(measured));
+    recon_say_corrections(measured);
     recon->bar.name = name;
     recon->bar.subsets = measured->subsets;
     recon->bar.before = 1;

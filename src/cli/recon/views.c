@@ -188,10 +188,6 @@ static lr_status open(struct measurement *measured, struct cli_args *args)
                                                    .cluster = &measured->cluster});
     }
     if (status != LR_OK) goto finish;
-    if (measured->direct_factors == NULL) {
-        report_info(report, "without --factors all lines count as measured equally well: loraster direct "
-                            "factors computes what a scanner measures of them");
-    }
     measured->setup.op = direct->op;
     direct->op = NULL;
 

@@ -324,6 +324,8 @@ void lr_attenuation_destroy(lr_attenuation *attenuation)
 static const double usual_per_mm = 0.05;
 /* Attenuation that no material reaches at 511 keV. Lead has 0.18/mm, and tungsten has 0.25/mm. */
 static const double most_per_mm = 0.3;
+/* Attenuation above that of steel (0.066/mm). Scanned objects hardly reach it. */
+static const double dense_per_mm = 0.07;
 /* Half of the attenuation of water. Every person or phantom exceeds this value somewhere. */
 static const double least_per_mm = 0.0048;
 /* Smallest difference, in Hounsfield units, between air and any other material. */
@@ -385,6 +387,15 @@ static lr_status check_place(const lr_image *mu, const lr_mu_map_params *params)
 
 /* --- unit and position of a map --- */
 
+/* Hounsfield units are converted after Carney et al. 2006, for 120 kVp. */
+static double to_per_mm(lr_mu_unit unit, double value)
+{
+    const double above_air = value + 1000;
+    const double per_cm = value <= 47 ? 9.6e-5 * above_air : 5.10e-5 * above_air + 4.71e-2;
+    if (unit == LR_MU_HU) return fmax(0.1 * per_cm, 0);
+    return unit == LR_MU_PER_CM ? 0.1 * value : value;
+}
+
 lr_status lr_mu_map_settle_sized(size_t given_bytes, lr_image *mu, const lr_mu_map_params *given)
 {
     LR_TAKE(lr_mu_map_params, asked, given, given_bytes);
@@ -399,7 +410,7 @@ lr_status lr_mu_map_settle_sized(size_t given_bytes, lr_image *mu, const lr_mu_m
 
     const bool by_value = given->unit == LR_MU_BY_VALUE;
     const lr_mu_unit unit = !by_value ? given->unit : high > usual_per_mm ? LR_MU_PER_CM : LR_MU_PER_MM;
-    const double factor = unit == LR_MU_PER_CM ? 0.1 : 1;
+    const double high_per_mm = to_per_mm(unit, high);
     if (unit == LR_MU_HU && high - low < least_contrast) {
         return lr_error(params.log, LR_BAD_INPUT,
                         "%s: values from %g to %g are no Hounsfield units, of which air has -1000 and water 0: is the "
@@ -412,7 +423,7 @@ lr_status lr_mu_map_settle_sized(size_t given_bytes, lr_image *mu, const lr_mu_m
                 "subtract it first (often 1000 or 1024)",
                 params.name);
     }
-    if (unit != LR_MU_HU && (high * factor > most_per_mm || low < -100)) {
+    if (unit != LR_MU_HU && (high_per_mm > most_per_mm || low < -100)) {
         return lr_error(params.log, LR_BAD_INPUT,
                         "%s: values from %g to %g are no attenuation at 511 keV, of which water has 0.0096/mm and lead "
                         "0.18/mm: are they Hounsfield units? %s%s",
@@ -427,27 +438,25 @@ lr_status lr_mu_map_settle_sized(size_t given_bytes, lr_image *mu, const lr_mu_m
     static const char *const waters[] = {"", "0.0096", "0.096", "0"};
     lr_info(params.log, "%s: attenuation taken as %s, at most %g (water has %s)%s", params.name, names[unit], high,
             waters[unit], by_value ? "; the unit may be given instead" : "");
-    if (unit != LR_MU_HU) {
-        if (high <= 0 && low >= 0) {
-            lr_warn(params.log, "%s: the map is 0 everywhere: nothing is attenuated", params.name);
-        } else if (high * factor < least_per_mm && unit == LR_MU_PER_CM) {
-            lr_warn(params.log,
-                    "%s: reaches %g/cm, while water has 0.096/cm: it looks like 1/mm; if so, leave out the unit",
-                    params.name, high);
-        } else if (high > usual_per_mm && unit == LR_MU_PER_MM) {
-            lr_warn(params.log,
-                    "%s: reaches %g/mm, while water has 0.0096/mm: it looks like 1/cm; if so, divide it by 10: values "
-                    "are 1/mm",
-                    params.name, high);
-        }
+    if (unit != LR_MU_HU && high <= 0 && low >= 0) {
+        lr_warn(params.log, "%s: the map is 0 everywhere: nothing is attenuated", params.name);
+    } else if (high_per_mm < least_per_mm && unit == LR_MU_PER_CM) {
+        lr_warn(params.log,
+                "%s: reaches %g/cm, while water has 0.096/cm: it looks like 1/mm; if so, leave out the unit",
+                params.name, high);
+    } else if (high > usual_per_mm && unit == LR_MU_PER_MM) {
+        lr_warn(params.log,
+                "%s: reaches %g/mm, while water has 0.0096/mm: it looks like 1/cm; if so, divide it by 10: values "
+                "are 1/mm; or is it an activity image?",
+                params.name, high);
+    } else if (high_per_mm > dense_per_mm) {
+        lr_warn(params.log,
+                "%s: reaches %.3g/cm, denser than steel (0.66/cm): is it an activity image, or has it another unit?",
+                params.name, 10 * high_per_mm);
     }
 
-    /* Hounsfield units are converted after Carney et al. 2006, for 120 kVp. */
-    for (int64_t k = 0; k < count && unit != LR_MU_PER_MM; k++) {
-        const double value = (double)mu->values[k], above_air = value + 1000;
-        const double per_cm = value <= 47 ? 9.6e-5 * above_air : 5.10e-5 * above_air + 4.71e-2;
-        mu->values[k] = (float)(unit == LR_MU_HU ? fmax(0.1 * per_cm, 0) : 0.1 * value);
-    }
+    for (int64_t k = 0; k < count && unit != LR_MU_PER_MM; k++)
+        mu->values[k] = (float)to_per_mm(unit, (double)mu->values[k]);
 
     return unit == LR_MU_HU && params.scanner != NULL ? check_place(mu, &params) : LR_OK;
 }
