@@ -32,7 +32,7 @@ typedef struct lr_lors {
     const int32_t (*pairs)[2]; /* [num_pairs] */
     const int64_t *offsets;    /* [num_pairs + 1] */
     int64_t count;
-    const int32_t *first_pair;                /* [num_modules + 1] the pairs (i, j > i) are first_pair[i] ..
+    const int32_t *first_pair;                /* [num_modules + 1] the pairs (i, j > i) are first_pair[i] to
                                                  first_pair[i + 1] - 1 */
     const struct lr_coincidence_masks *masks; /* internal, like the next field */
     const struct lr_angles *angles;
