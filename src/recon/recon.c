@@ -650,12 +650,11 @@ static lr_status iterate(struct recon *recon, int number)
             } else {
                 lr_warn(recon->params->log,
                         "%lld %s with %g counts (%.3g %% of all) are left out, and the image misses them: no active "
-                        "voxel of the grid reaches them. %s a larger grid, or see that grid and scanner are those of "
-                        "the data",
+                        "voxel reaches them. %s a larger grid, or check grid and scanner",
                         lors, what, counts, 100.0 * share,
                         recon->compared.has_additive ? "Take"
-                                                     : "Are they randoms or scatter, for which no additive term is "
-                                                       "given? If not, take");
+                                                     : "Are they randoms or scatter, without an additive term? If "
+                                                       "not, take");
             }
         }
         const double additive = recon->subsets.additive_counts;

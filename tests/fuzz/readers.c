@@ -314,11 +314,12 @@ static void read_matrix_npz(const struct target *target, const uint8_t *bytes, s
 {
     const char *path = make_file(target->file, bytes, count);
     struct lr_matrix_source source = {.path = path, .log = &notes};
-    if (lr_matrix_npz_open(&source) != LR_OK) {
+    const lr_status opened = lr_matrix_npz_open(&source);
+    if (source.self != NULL) source.close(source.self);
+    if (opened != LR_OK) {
         if (status != LR_BAD_INPUT) abort();
         return;
     }
-    source.close(source.self);
     const bool is_archive = count > 4 && memcmp(bytes, "PK\3\4", 4) == 0;
     lr_matrix_file *file = is_archive ? lr_matrix_file_open(path, &notes) : NULL;
     double sum = 0.0;
