@@ -526,7 +526,8 @@ static void note_odd_grid(const struct setup *setup)
     const lr_scanner *scanner = setup->scanner;
     double covered = 1, widths_mm[3];
     for (int k = 0; k < 3; k++) widths_mm[k] = grid->size[k] * grid->voxel_mm[k];
-    const double length_mm = scanner != NULL ? lr_scanner_measure(scanner).axial_mm : 0;
+    const lr_scanner_figures box = scanner != NULL ? lr_scanner_measure(scanner) : (lr_scanner_figures){0};
+    const double length_mm = box.high_mm[2] - box.low_mm[2];
     if (scanner != NULL && widths_mm[0] < 0.6 * widths_mm[1] && widths_mm[0] < 1.2 * length_mm &&
         widths_mm[2] > 1.5 * length_mm && widths_mm[2] > 0.6 * widths_mm[1]) {
         report_info(setup->report,
@@ -599,18 +600,9 @@ void setup_point_grid(struct setup *setup)
 
 const char *setup_say_span(const struct setup *setup, char text[160])
 {
-    double low_mm[3] = {INFINITY, INFINITY, INFINITY}, high_mm[3] = {-INFINITY, -INFINITY, -INFINITY};
-    for (int m = 0; m < setup->scanner->num_modules; m++) {
-        const lr_module *module = &setup->scanner->modules[m];
-        for (int k = 0; k < 3; k++) {
-            const double half_mm = 0.5 * (module->crystals[0] * module->pitch_mm[0] * fabs(module->u[k]) +
-                                          module->crystals[1] * module->pitch_mm[1] * fabs(module->v[k]));
-            low_mm[k] = fmin(low_mm[k], module->centre_mm[k] - half_mm);
-            high_mm[k] = fmax(high_mm[k], module->centre_mm[k] + half_mm);
-        }
-    }
+    const lr_scanner_figures box = lr_scanner_measure(setup->scanner);
     snprintf(text, 160, "the modules span x from %.4g to %.4g, y from %.4g to %.4g and z from %.4g to %.4g mm",
-             low_mm[0], high_mm[0], low_mm[1], high_mm[1], low_mm[2], high_mm[2]);
+             box.low_mm[0], box.high_mm[0], box.low_mm[1], box.high_mm[1], box.low_mm[2], box.high_mm[2]);
     return text;
 }
 

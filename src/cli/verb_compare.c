@@ -42,6 +42,11 @@ struct comparison {
     int num_radial; /* length of radial profiles */
 };
 
+static double length_of(const struct design *design)
+{
+    return design->figures.high_mm[2] - design->figures.low_mm[2];
+}
+
 /* Chooses the common grid if none is given. Its width is the smallest field of view of all designs, and its length is
  * that of the longest design. */
 static void choose_grid(struct comparison *all)
@@ -51,7 +56,7 @@ static void choose_grid(struct comparison *all)
         const double view_mm = all->designs[k].scanner->coincidence.field_of_view_mm;
         across_mm = fmin(across_mm, view_mm > 0 ? fmin(view_mm, 2 * all->designs[k].figures.inner_radius_mm)
                                                 : 1.6 * all->designs[k].figures.inner_radius_mm);
-        axial_mm = fmax(axial_mm, all->designs[k].figures.axial_mm);
+        axial_mm = fmax(axial_mm, length_of(&all->designs[k]));
     }
     const int size[3] = {USUAL_SIDE, USUAL_SIDE, USUAL_SIDE};
     const double voxel_mm[3] = {across_mm / USUAL_SIDE, across_mm / USUAL_SIDE, axial_mm / USUAL_SIDE};
@@ -135,7 +140,7 @@ static void print_table(const struct comparison *all)
                                  (double)design->lors->count,
                                  1e-3 * design->figures.crystal_volume_mm3,
                                  design->figures.inner_radius_mm,
-                                 design->figures.axial_mm,
+                                 length_of(design),
                                  100 * design->figures.stopped,
                                  100 * design->coverage,
                                  100 * design->centre,
@@ -183,7 +188,7 @@ static void print_json(const struct comparison *all, const char *output)
         json_int(&json, "num_lors", design->lors->count);
         json_number(&json, "crystal_volume_mm3", design->figures.crystal_volume_mm3);
         json_number(&json, "inner_radius_mm", design->figures.inner_radius_mm);
-        json_number(&json, "axial_mm", design->figures.axial_mm);
+        json_number(&json, "axial_mm", length_of(design));
         json_number(&json, "stopped", design->figures.stopped);
         json_number(&json, "coverage", design->coverage);
         json_number(&json, "centre_sensitivity", design->centre);

@@ -15,9 +15,9 @@
 struct scanner_summary {
     double radius_mm[2]; /* smallest and largest distance of a front face's centre from the axis */
     double axial_mm[2];  /* lowest and highest z of the front faces' corners */
-    int64_t num_lors;    /* number of LORs */
+    int num_layers;      /* largest number of layers of a block; 1 if blocks have no layers */
+    int64_t num_lors;
     int64_t num_pairs;
-    int num_layers; /* layers of crystals; 1 if blocks have no layers */
 };
 
 /* Finds a scanner's main figures. errors: LR_BAD_INPUT if no modules are in coincidence, LR_CANCELLED. */
@@ -26,19 +26,17 @@ static lr_status scanner_summarise(const lr_scanner *scanner, struct report *rep
     lr_lors_size size;
     const lr_status status = lr_lors_count(scanner, &report->progress, &size, &report->log);
     if (status != LR_OK) return status;
-    *summary = (struct scanner_summary){{INFINITY, 0}, {INFINITY, -INFINITY}, size.num_lors, size.num_pairs, 1};
+    const lr_scanner_figures figures = lr_scanner_measure(scanner);
+    *summary = (struct scanner_summary){.radius_mm = {INFINITY, 0},
+                                        .axial_mm = {figures.low_mm[2], figures.high_mm[2]},
+                                        .num_layers = figures.num_layers,
+                                        .num_lors = size.num_lors,
+                                        .num_pairs = size.num_pairs};
     for (int m = 0; m < scanner->num_modules; m++) {
-        const lr_module *module = &scanner->modules[m];
-        const double radius = hypot(module->centre_mm[0], module->centre_mm[1]);
-        const double half = 0.5 * (module->crystals[0] * module->pitch_mm[0] * fabs(module->u[2]) +
-                                   module->crystals[1] * module->pitch_mm[1] * fabs(module->v[2]));
+        const double radius = hypot(scanner->modules[m].centre_mm[0], scanner->modules[m].centre_mm[1]);
         summary->radius_mm[0] = fmin(summary->radius_mm[0], radius);
         summary->radius_mm[1] = fmax(summary->radius_mm[1], radius);
-        summary->axial_mm[0] = fmin(summary->axial_mm[0], module->centre_mm[2] - half);
-        summary->axial_mm[1] = fmax(summary->axial_mm[1], module->centre_mm[2] + half);
-        summary->num_layers = module->layer >= summary->num_layers ? module->layer + 1 : summary->num_layers;
     }
-
     return LR_OK;
 }
 

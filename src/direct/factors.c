@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "model/lors/attenuation.h"
 #include "model/scanner/coincidence.h"

@@ -3,7 +3,7 @@
  *
  * Resolution models of paper 1 (lr/direct.h): section 6.1 and figure 8; section 5.2 for asymmetric kernels. */
 #include "base/mem.h"
-#include "base/vec.h"
+#include "base/units.h"
 #include "direct/tables.h"
 
 #include "base/log.h"

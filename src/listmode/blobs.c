@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/vec.h"
+#include "base/units.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "model/lors/rows.h"
 #include "model/lors/selection.h"
 
@@ -75,7 +76,7 @@ static lr_status each_block(struct block *block, const struct lr_rows *wanted, s
     int64_t rows = LEAST_ROWS;
     for (int64_t begin = wanted->begin; begin < wanted->end; begin = block->end) {
         block->begin = begin;
-        block->end = begin + rows < wanted->end ? begin + rows : wanted->end;
+        block->end = lr_smaller(begin + rows, wanted->end);
         const double before = (double)(begin - wanted->begin), of_block = (double)(block->end - begin);
         int64_t done = 0, elements_found = 0;
         for (int64_t r = 0; r < events->layout.num_pairs; r++) {
@@ -102,7 +103,7 @@ static lr_status each_block(struct block *block, const struct lr_rows *wanted, s
             elements->count = 0;
         }
         rows = elements_found < ELEMENTS / 4 ? 4 * rows : elements_found > ELEMENTS ? rows / 4 : rows;
-        rows = rows < LEAST_ROWS ? LEAST_ROWS : rows > MOST_ROWS ? MOST_ROWS : rows;
+        rows = lr_smaller(lr_larger(rows, LEAST_ROWS), MOST_ROWS);
     }
     return LR_OK;
 }
@@ -115,7 +116,7 @@ lr_status lr_listmode_rows(const struct lr_listmode_row_source *source, const st
                         "list mode knows voxels of its grid, not points between them: ask for rows of voxels");
     }
     struct lr_row_delivery delivery = {.sink = sink, .log = source->log};
-    const int64_t most = wanted->end - wanted->begin < MOST_ROWS ? wanted->end - wanted->begin : MOST_ROWS;
+    const int64_t most = lr_smaller(wanted->end - wanted->begin, MOST_ROWS);
     struct block block = {.source = source, .rows = lr_alloc(most, sizeof(*block.rows), "matrix rows", source->log)};
     const lr_status status = block.rows != NULL ? each_block(&block, wanted, &delivery) : LR_FAILED;
     for (int64_t k = 0; block.rows != NULL && k < most; k++) lr_elements_finish(&block.rows[k]);

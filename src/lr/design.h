@@ -21,7 +21,8 @@ LR_API double lr_scanner_coverage(const lr_scanner *scanner, const double point_
 typedef struct lr_scanner_figures {
     int num_layers;            /* largest number of layers of a block; 1 = no block has layers */
     double inner_radius_mm;    /* distance from the z axis to the nearest point of a front face */
-    double axial_mm;           /* length along z of all front faces together */
+    double low_mm[3];          /* lower corner of the box around all front faces */
+    double high_mm[3];         /* its upper corner */
     double crystal_volume_mm3; /* faces times depths */
     /* share of photons that the crystals stop, for photons on paths perpendicular to a front face and through all
      * layers behind this face; NaN if the attenuation of a crystal is not known */

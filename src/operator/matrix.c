@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/order.h"
 #include "base/parallel.h"
-#include "base/vec.h"
+#include "base/units.h"
 #include "model/lors/place.h"
 #include "model/lors/selection.h"
 #include "operator/facade.h"

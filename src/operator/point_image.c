@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/vec.h"
+#include "base/units.h"
 #include "model/lors/rows.h"
 
 #include <lr/listmode.h>

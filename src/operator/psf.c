@@ -3,7 +3,7 @@
 #include "operator/facade.h"
 
 #include "base/log.h"
-#include "base/vec.h"
+#include "base/units.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,6 +2,7 @@
  * Copyright The LORaster authors
  *
  * Rows and pictures. This file checks the arguments, and the backend computes. */
+#include "base/units.h"
 #include "base/vec.h"
 #include "operator/facade.h"
 

@@ -4,6 +4,7 @@
  * A page of the geometry doctor: two views of the modules' boxes, and the findings. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "model/scanner/scanner.h"
 #include "picture/axes.h"

@@ -5,7 +5,7 @@
  * compared with src/direct and src/direct/cpu. Images are in textures and in buffers. */
 #include "device.h"
 
-#include "base/vec.h"
+#include "base/units.h"
 #include "direct/backend.h"
 #include "direct/cases.h"
 #include "direct/tables.h"

@@ -317,7 +317,9 @@ static void layers_stop_together(void **state)
     const lr_scanner_figures figures = lr_scanner_measure(keep(lr_scanner_create_ring(&params, &ring)));
     assert_int_equal(figures.num_layers, 2);
     assert_close(figures.stopped, 0.75, 1e-9);
-    assert_close(figures.axial_mm, 15.0, 1e-9);
+    assert_close(figures.high_mm[2] - figures.low_mm[2], 15.0, 1e-9);
+    for (int k = 0; k < 3; k++) assert_close(figures.low_mm[k] + figures.high_mm[k], 0.0, 1e-9);
+    assert_close(figures.high_mm[1], 67.0, 1e-9); /* the front face of the second layer, behind 7 mm */
     assert_close(figures.inner_radius_mm, 60.0, 1e-9);
     assert_close(figures.crystal_volume_mm3, 12 * 12 * 4.0 * 4.0 * 14.0, 1e-9);
     ring.num_layers = 0;

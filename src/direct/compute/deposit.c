@@ -6,7 +6,7 @@
  * views, the views are divided among several buffers. */
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/vec.h"
+#include "base/units.h"
 #include "common/bindings.h"
 #include "direct/backend.h"
 #include "gl/pass.h"

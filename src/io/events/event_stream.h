@@ -4,7 +4,7 @@
  * The stream of events from a file to a sink, shared by all readers of list mode. */
 #pragma once
 
-#include "base/vec.h"
+#include "base/units.h"
 #include "io/files/keyed_text.h"
 #include "io/files/regular_file.h"
 

@@ -8,7 +8,7 @@
  * the list is known from STIR's GEHDF5Wrapper.cxx. */
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/vec.h"
+#include "base/units.h"
 #include "io/events/event_stream.h"
 #include "io/files/hdf5_input.h"
 #include "io/lor_data/sinogram.h"

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/order.h"
 #include "base/path.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "io/events/event_stream.h"
 #include "io/events/petsird.h"

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/order.h"
 #include "base/path.h"
-#include "base/vec.h"
+#include "base/units.h"
 #include "io/files/regular_file.h"
 #include "io/images/formats.h"
 #include "io/lor_data/lor_data.h"

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/order.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "model/scanner/scanner.h"
 

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
-#include "base/vec.h"
+#include "base/units.h"
 #include "io/files/keyed_text.h"
 #include "io/files/regular_file.h"
 #include "io/scanners/crystal_map.h"

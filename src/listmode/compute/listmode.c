@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/order.h"
 #include "base/parallel.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "common/bindings.h"
 #include "gl/context.h"

@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/vec.h"
+#include "base/units.h"
 #include "common/bindings.h"
 #include "gl/context.h"
 #include "gl/vectors.h"

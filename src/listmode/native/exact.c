@@ -5,6 +5,7 @@
  * the opposite face. The angle is computed in double, LOR by LOR and point by point. Polygons are clipped by the
  * algorithm of Sutherland and Hodgman (CACM 17:32, 1974). The formula for the solid angle of a triangle is from van
  * Oosterom and Strackee (IEEE Trans. Biomed. Eng. 30:125, 1983). */
+#include "base/units.h"
 #include "base/vec.h"
 #include "listmode/hull.h"
 #include "listmode/native/kernels.h"

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/order.h"
 #include "base/parallel.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "model/lors/pair_window.h"
 #include "model/lors/place.h"

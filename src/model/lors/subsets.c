@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/order.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "model/lors/place.h"
 

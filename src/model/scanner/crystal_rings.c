@@ -8,6 +8,7 @@
 #include "model/scanner/crystal_panels.h"
 
 #include "base/mem.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "model/scanner/scanner.h"
 

@@ -5,6 +5,7 @@
  * scanner's axis and away from it. */
 #include "model/scanner/scanner.h"
 
+#include "base/units.h"
 #include "base/vec.h"
 
 #include <lr/design.h>
@@ -68,16 +69,22 @@ static double axis_distance_mm(const lr_module *module)
 lr_scanner_figures lr_scanner_measure(const lr_scanner *scanner)
 {
     lr_scanner_figures figures = {.num_layers = lr_scanner_num_layers(scanner), .inner_radius_mm = INFINITY};
-    double low_mm = INFINITY, high_mm = -INFINITY, met = 0.0, passed = 0.0;
+    double met = 0.0, passed = 0.0;
+    for (int k = 0; k < 3; k++) {
+        figures.low_mm[k] = INFINITY;
+        figures.high_mm[k] = -INFINITY;
+    }
     for (int m = 0; m < scanner->num_modules; m++) {
         const lr_module *module = &scanner->modules[m];
-        const double half_mm = lr_module_half_mm(module, 2);
         const double area_mm2 =
             (double)module->crystals[0] * module->crystals[1] * module->face_mm[0] * module->face_mm[1];
         figures.inner_radius_mm = fmin(figures.inner_radius_mm, axis_distance_mm(module));
         figures.crystal_volume_mm3 += area_mm2 * module->depth_mm;
-        low_mm = fmin(low_mm, module->centre_mm[2] - half_mm);
-        high_mm = fmax(high_mm, module->centre_mm[2] + half_mm);
+        for (int k = 0; k < 3; k++) {
+            const double half_mm = lr_module_half_mm(module, k);
+            figures.low_mm[k] = fmin(figures.low_mm[k], module->centre_mm[k] - half_mm);
+            figures.high_mm[k] = fmax(figures.high_mm[k], module->centre_mm[k] + half_mm);
+        }
         if (module->layer > 0) continue;
         double paths = 0.0; /* sum of mu times depth over all layers of the block */
         const bool is_alone = module->block == 0;
@@ -87,7 +94,6 @@ lr_scanner_figures lr_scanner_measure(const lr_scanner *scanner)
         met += area_mm2;
         passed += area_mm2 * exp(-paths);
     }
-    figures.axial_mm = high_mm - low_mm;
     figures.stopped = lr_scanner_knows_mu(scanner) ? 1.0 - passed / met : NAN;
     return figures;
 }

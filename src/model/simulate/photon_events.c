@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "model/lors/attenuation.h"
 #include "model/scanner/scanner.h"

@@ -7,7 +7,7 @@
  * replace multinomial numbers, so that events are drawn one by one. Events from counts have a random order (Fisher and
  * Yates). Their times are those of a Poisson process with the same number of events. These times are sums of
  * exponential gaps, scaled to the duration. */
-#include "base/vec.h"
+#include "base/units.h"
 #include "model/simulate/random.h"
 
 #include "base/log.h"

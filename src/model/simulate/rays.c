@@ -7,6 +7,7 @@
 #include "model/simulate/rays.h"
 
 #include "base/mem.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "model/scanner/scanner.h"
 

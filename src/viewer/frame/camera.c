@@ -2,7 +2,7 @@
  * Copyright The LORaster authors */
 #include "viewer/frame/camera.h"
 
-#include "base/vec.h"
+#include "base/units.h"
 
 #include <cglm/cglm.h>
 #include <math.h>

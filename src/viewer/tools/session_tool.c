@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
 #include "base/log.h"
-#include "base/vec.h"
+#include "base/units.h"
 #include "viewer/app.h"
 
 #include <math.h>
