@@ -13,7 +13,7 @@ static nb::tuple read_image(const std::string &path)
     Calls calls;
     lr_grid grid = {};
     std::vector<float> values;
-    const int num_frames = std::max(1, lr_image_num_frames(path.c_str()));
+    const int num_frames = std::max(1, lr_image_num_frames(path.c_str(), nullptr));
     for (int frame = 1; frame <= num_frames; frame++) {
         const Image image(
             calls.make([&] { return lr_image_read_watched(path.c_str(), frame, &calls.progress, &calls.log); }),

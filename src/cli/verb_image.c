@@ -25,7 +25,7 @@ static lr_status run_smooth(struct cli_args *args)
     const char *input = args->positional[0], *output = args->positional[1];
     const lr_log *log = &args->report->log;
     lr_image_frames all = {.images = NULL};
-    const int count = lr_image_count_frames(input, &all.step_s);
+    const int count = lr_image_num_frames(input, &all.step_s);
     lr_image **images = calloc((size_t)count + 1, sizeof(*images));
     lr_status status = images != NULL ? LR_OK : report_error(args->report, LR_FAILED, "no memory for %d images", count);
     double sum = 0;

@@ -99,10 +99,8 @@ LR_API lr_image *lr_image_read(const char *path, const lr_log *log);
 LR_API lr_image *lr_image_read_on(const char *path, const lr_grid *grid, const lr_log *log);
 
 /* Number of volumes in a file: the length of the fourth axis of a NIfTI file; 1 for other images; 0 if the file is
- * no image. */
-LR_API int lr_image_num_frames(const char *path);
-/* Returns the same number. *step_s: as in lr_image_frames. */
-LR_API int lr_image_count_frames(const char *path, double *step_s);
+ * no image. step_s: becomes the time from one volume to the next in seconds, as in lr_image_frames; NULL is allowed. */
+LR_API int lr_image_num_frames(const char *path, double *step_s);
 
 /* Reads one volume of a file; frame 1 is the first. errors: NULL, logged; also for a frame that does not exist. */
 LR_API lr_image *lr_image_read_frame(const char *path, int frame, const lr_log *log);

@@ -109,17 +109,13 @@ lr_image *lr_image_read(const char *path, const lr_log *log)
     return lr_image_read_on(path, NULL, log);
 }
 
-int lr_image_num_frames(const char *path)
-{
-    double step_s;
-    return lr_image_count_frames(path, &step_s);
-}
-
-int lr_image_count_frames(const char *path, double *step_s)
+int lr_image_num_frames(const char *path, double *step_s)
 {
     const struct lr_image_format *format = format_to_read(path, NULL);
-    *step_s = 0.0;
-    return format == NULL ? 0 : format->count_frames != NULL ? format->count_frames(path, step_s) : 1;
+    double found_s = 0.0;
+    const int count = format == NULL ? 0 : format->count_frames != NULL ? format->count_frames(path, &found_s) : 1;
+    if (step_s != NULL) *step_s = found_s;
+    return count;
 }
 
 lr_image *lr_image_read_frame(const char *path, int frame, const lr_log *log)

@@ -250,7 +250,7 @@ static lr_status read_image(struct opening *opening, enum study_path which, cons
     }
 
     int frame = study_cut_frame(file);
-    opened->num_frames = lr_image_num_frames(file);
+    opened->num_frames = lr_image_num_frames(file, NULL);
     frame = frame == 0 && opened->num_frames > 1 ? 1 : frame;
     if (frame > 0) {
         snprintf(opened->path, strlen(path) + FRAME_DIGITS, "%s:%d", file, frame);
