@@ -26,6 +26,12 @@ static inline uint64_t lr_split_mix(uint64_t seed, uint64_t k)
     return x ^ (x >> 31);
 }
 
+/* A uniform random number, 0 <= x < 1, from number k of the generator. */
+static inline double lr_split_uniform(uint64_t seed, uint64_t k)
+{
+    return (double)(lr_split_mix(seed, k) >> 11) * 0x1p-53;
+}
+
 /* --- SHA-256: NIST FIPS 180-4, sections 4.1.2, 4.2.2, 5 and 6.2. No two inputs with equal digests are known. About
  * 200 MB are digested per second --- */
 

@@ -300,19 +300,6 @@ int64_t common_peak_memory(void)
     return getrusage(RUSAGE_SELF, &usage) == 0 ? (int64_t)usage.ru_maxrss * 1024 : 0;
 }
 
-uint64_t common_mix(uint64_t z)
-{
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
-double common_random(uint64_t seed, int64_t index)
-{
-    static const uint64_t step = UINT64_C(0x9e3779b97f4a7c15);
-    return (double)(common_mix(common_mix(seed + step) + (uint64_t)index + step) >> 11) * 0x1p-53;
-}
-
 /* --- factors per LOR --- */
 
 enum mu_way lor_factors_mu_as(struct cli_args *args)

@@ -208,13 +208,6 @@ struct common_folder {
 lr_status common_folder_begin(struct common_folder *folder, struct report *report, const char *path);
 lr_status common_folder_end(const struct common_folder *folder, struct report *report, lr_status status);
 
-/* The last step of the generator SplitMix64 (Steele, Lea, Flood, Fast splittable pseudorandom number generators,
- * 2014). */
-uint64_t common_mix(uint64_t z);
-
-/* A uniform random number, 0 <= x < 1: number `index` of the sequence that starts from the seed. */
-double common_random(uint64_t seed, int64_t index);
-
 /* Checks every output that the verb's syntax declares: its ending must fit, its folder must exist, and it must not
  * be an input or a file that belongs to an input (lr_files_check). All other words that name files are inputs.
  * errors: LR_USAGE, LR_FAILED. */

@@ -66,10 +66,9 @@ struct lr_deposit_backend {
 lr_status lr_deposit_cpu_create(const struct lr_deposit_backend_params *params, struct lr_deposit_backend *backend);
 lr_status lr_deposit_compute_create(const struct lr_deposit_backend_params *params, struct lr_deposit_backend *backend);
 
-/* The angles at which the intervals of azimuth and of tilt begin, as lr_view_set_find uses them. azimuth: 0 .. azimuths
- * - 1. tilt: 0 .. tilts, where tilt number `tilts` is the end of the last interval. */
-double lr_view_set_azimuth_border_deg(const lr_view_set *set, int azimuth);
-double lr_view_set_tilt_border_deg(const lr_view_set *set, int tilt);
+/* The angles at which the intervals of azimuth, and then those of tilt, begin, as lr_view_set_find uses them. border: 0
+ * .. azimuths + tilts. The last border is the end of the last interval of tilt. */
+double lr_view_set_border_deg(const lr_view_set *set, int border);
 
 /* --- parts of the data by views, and rows from the look-up tables, for all backends --- */
 

@@ -84,7 +84,7 @@ int lr_view_set_find(const lr_view_set *set, const double direction[3])
     const double across = hypot(direction[0], direction[1]);
     double tilt_deg = atan2(direction[2], across) / LR_DEGREE;
     double turns = atan2(direction[1], direction[0]) / LR_DEGREE / 180.0 * set->azimuths;
-    if (fabs(tilt_deg) > lr_view_set_tilt_border_deg(set, set->tilts)) return -1;
+    if (fabs(tilt_deg) > lr_view_set_border_deg(set, set->azimuths + set->tilts)) return -1;
     /* An interval's azimuth is the middle of the interval. If the azimuth is out of range, the line is taken in the
      * opposite direction. */
     int azimuth = (int)floor(turns + 0.5 + LR_DIRECT_TIE);
@@ -97,13 +97,10 @@ int lr_view_set_find(const lr_view_set *set, const double direction[3])
     return tilt * set->azimuths + azimuth;
 }
 
-double lr_view_set_azimuth_border_deg(const lr_view_set *set, int azimuth)
+double lr_view_set_border_deg(const lr_view_set *set, int border)
 {
-    return 180.0 * (azimuth - 0.5 - LR_DIRECT_TIE) / set->azimuths;
-}
-
-double lr_view_set_tilt_border_deg(const lr_view_set *set, int tilt)
-{
+    const int tilt = border - set->azimuths;
+    if (tilt < 0) return 180.0 * (border - 0.5 - LR_DIRECT_TIE) / set->azimuths;
     const double tie = tilt < set->tilts ? -LR_DIRECT_TIE : LR_DIRECT_TIE;
     return set->acceptance_deg * (2.0 * (tilt + tie) / set->tilts - 1.0);
 }

@@ -58,13 +58,6 @@ static bool is_zero(const int *numbers, int count)
     return true;
 }
 
-static bool is_compute(const struct gl_pass *pass)
-{
-    int size[3];
-    gl_program_group_size(pass->program, size);
-    return size[0] > 0;
-}
-
 static int64_t range_bytes(const struct gl_range *range)
 {
     return range->size_bytes > 0 ? range->size_bytes : range->buffer->size_bytes - range->offset;
@@ -84,7 +77,7 @@ static lr_status check(struct gl_context *ctx, const struct gl_pass *pass)
         if (texture != NULL) LR_TRY(gl_loan_check(ctx, texture->loan, texture->label));
     }
 
-    const bool computes = is_compute(pass);
+    const bool computes = gl_program_get_info(pass->program)->group_size[0] > 0;
     for (int k = 0; k < 3 && computes; k++) {
         if (pass->groups[k] < 0 || pass->groups[k] > limits->max_compute_groups[k]) {
             return lr_error(ctx->log, LR_USAGE, "%s: %d work groups along axis %d are asked for and %s allows %d",
@@ -174,7 +167,7 @@ lr_status gl_pass_run(struct gl_context *ctx, const struct gl_pass *pass)
 {
     if (pass->program != NULL) LR_TRY(gl_program_wait(pass->program));
     LR_TRY(check(ctx, pass));
-    const bool computes = is_compute(pass);
+    const bool computes = gl_program_get_info(pass->program)->group_size[0] > 0;
     const bool is_empty = computes ? pass->groups[0] == 0 || pass->groups[1] == 0 || pass->groups[2] == 0
                                    : pass->vertices == 0 || pass->instances == 0;
     if (is_empty) return LR_OK;
@@ -192,7 +185,7 @@ lr_status gl_pass_run(struct gl_context *ctx, const struct gl_pass *pass)
                           (GLsizeiptr)((pass->uniform_bytes + 15) / 16 * 16));
     }
     glPushDebugGroup(GL_DEBUG_SOURCE_APPLICATION, 0, -1, pass->label);
-    glUseProgram(gl_program_name(pass->program));
+    glUseProgram(gl_program_get_info(pass->program)->name);
     for (GLuint k = 0; k < GL_PASS_BUFFERS; k++) {
         const struct gl_range *range = &pass->buffers[k];
         if (range->buffer != NULL) {

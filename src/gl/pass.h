@@ -96,7 +96,7 @@ static inline void gl_pass_bind_list(struct gl_pass *pass, const struct gl_bindi
 static inline struct gl_pass gl_pass_compute(struct gl_program *program, const void *uniforms, size_t bytes,
                                              const int groups[3])
 {
-    return (struct gl_pass){.label = gl_program_label(program),
+    return (struct gl_pass){.label = gl_program_get_info(program)->label,
                             .program = program,
                             .uniforms = uniforms,
                             .uniform_bytes = bytes,

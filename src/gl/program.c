@@ -229,9 +229,7 @@ struct build {
 
 struct gl_program {
     struct gl_context *ctx;
-    GLuint name;
-    int group_size[3];
-    char label[64];
+    struct gl_program_info info;
     struct build *build; /* NULL once the driver has reported the outcome */
     bool has_failed;
 };
@@ -304,30 +302,30 @@ static lr_status find_outcome(struct gl_program *program)
             const struct gl_shader_source *source = &build->sources[k];
             struct gl_context *ctx = program->ctx;
             GLint length = 0;
-            LR_TRY(gl_context_check(ctx, program->label)); /* reports a lost context, which would be the cause */
+            LR_TRY(gl_context_check(ctx, program->info.label)); /* reports a lost context, which would be the cause */
             glGetShaderiv(build->shaders[k], GL_INFO_LOG_LENGTH, &length);
             char *text = lr_alloc((int64_t)length + 1, 1, "a compiler's messages", ctx->log);
             if (text != NULL) {
                 glGetShaderInfoLog(build->shaders[k], length + 1, NULL, text);
-                gl_compile_log_report(ctx->log, source, program->label, text);
+                gl_compile_log_report(ctx->log, source, program->info.label, text);
             }
             free(text);
             return LR_FAILED;
         }
     }
     GLint linked = GL_FALSE;
-    glGetProgramiv(program->name, GL_LINK_STATUS, &linked);
+    glGetProgramiv(program->info.name, GL_LINK_STATUS, &linked);
     if (!linked) {
         char text[700] = "";
-        LR_TRY(gl_context_check(program->ctx, program->label));
-        glGetProgramInfoLog(program->name, sizeof(text), NULL, text);
+        LR_TRY(gl_context_check(program->ctx, program->info.label));
+        glGetProgramInfoLog(program->info.name, sizeof(text), NULL, text);
         for (char *at = text; *at != '\0'; at++)
             if (*at == '\n') *at = at[1] != '\0' ? ';' : '\0';
-        return lr_error(program->ctx->log, LR_FAILED, "the stages of program %s do not fit: %s", program->label,
+        return lr_error(program->ctx->log, LR_FAILED, "the stages of program %s do not fit: %s", program->info.label,
                         text[0] ? text : "the driver does not say why");
     }
-    if (build->is_compute) glGetProgramiv(program->name, GL_COMPUTE_WORK_GROUP_SIZE, program->group_size);
-    return gl_context_check(program->ctx, program->label);
+    if (build->is_compute) glGetProgramiv(program->info.name, GL_COMPUTE_WORK_GROUP_SIZE, program->info.group_size);
+    return gl_context_check(program->ctx, program->info.label);
 }
 
 static void end_build(struct gl_program *program)
@@ -335,7 +333,7 @@ static void end_build(struct gl_program *program)
     struct build *build = program->build;
     for (int k = 0; build != NULL && k < MAX_STAGES; k++) {
         if (build->shaders[k] != 0) {
-            glDetachShader(program->name, build->shaders[k]);
+            glDetachShader(program->info.name, build->shaders[k]);
             glDeleteShader(build->shaders[k]);
             gl_shader_source_finish(&build->sources[k]);
         }
@@ -349,29 +347,30 @@ lr_status gl_program_wait(struct gl_program *program)
     struct gl_context *ctx = program->ctx;
     if (program->build == NULL && !program->has_failed) return LR_OK;
     if (program->build == NULL) { /* every call after a failed build reports the failure again */
-        LR_TRY(gl_context_check(ctx, program->label));
-        return lr_error(ctx->log, LR_FAILED, "program %s could not be built before", program->label);
+        LR_TRY(gl_context_check(ctx, program->info.label));
+        return lr_error(ctx->log, LR_FAILED, "program %s could not be built before", program->info.label);
     }
 
     /* Drivers with GL_KHR_parallel_shader_compile tell if they are still compiling. */
     const struct timespec pause = {.tv_nsec = 2000000};
     const double start_s = lr_clock_seconds();
     GLint done = GL_TRUE;
-    if (ctx->limits.parallel_compile) glGetProgramiv(program->name, GL_COMPLETION_STATUS_KHR, &done);
+    if (ctx->limits.parallel_compile) glGetProgramiv(program->info.name, GL_COMPLETION_STATUS_KHR, &done);
     while (!done && lr_clock_seconds() - start_s < LONG_SECONDS) {
         nanosleep(&pause, NULL);
-        glGetProgramiv(program->name, GL_COMPLETION_STATUS_KHR, &done);
+        glGetProgramiv(program->info.name, GL_COMPLETION_STATUS_KHR, &done);
     }
     if (!done) {
         lr_info(ctx->log,
                 "the driver of %s compiles the shader of \"%s\": the first time on a machine this takes some seconds",
-                ctx->limits.renderer, program->label);
+                ctx->limits.renderer, program->info.label);
     }
 
     const lr_status status = find_outcome(program);
     program->has_failed = status != LR_OK;
     if (status == LR_OK)
-        lr_debug(ctx->log, "program %s: built in %.3f s", program->label, lr_clock_seconds() - program->build->start_s);
+        lr_debug(ctx->log, "program %s: built in %.3f s", program->info.label,
+                 lr_clock_seconds() - program->build->start_s);
     end_build(program);
     return status;
 }
@@ -395,10 +394,10 @@ static lr_status start_build(struct gl_program *program, const struct gl_program
         const GLuint shader = build->shaders[k] = glCreateShader(kind);
         if (shader == 0) {
             gl_shader_source_finish(&build->sources[k]);
-            LR_TRY(gl_context_check(program->ctx, program->label));
-            return lr_error(log, LR_FAILED, "the driver makes no shader for program %s", program->label);
+            LR_TRY(gl_context_check(program->ctx, program->info.label));
+            return lr_error(log, LR_FAILED, "the driver makes no shader for program %s", program->info.label);
         }
-        glAttachShader(program->name, shader);
+        glAttachShader(program->info.name, shader);
         glObjectLabel(GL_SHADER, shader, -1, names[k]);
 
         /* The driver gets three pieces: the source up to #version, the defines, and the rest of the source. A #line
@@ -433,8 +432,8 @@ static lr_status start_build(struct gl_program *program, const struct gl_program
         lr_free_all(defined.chars, text);
         if (!is_written) return LR_FAILED;
     }
-    glLinkProgram(program->name);
-    return gl_context_check(program->ctx, program->label);
+    glLinkProgram(program->info.name);
+    return gl_context_check(program->ctx, program->info.label);
 }
 
 struct gl_program *gl_program_start(struct gl_context *ctx, const struct gl_program_params *params)
@@ -449,9 +448,9 @@ struct gl_program *gl_program_start(struct gl_context *ctx, const struct gl_prog
     struct gl_program *program = lr_alloc(1, sizeof(*program), params->label, ctx->log);
     if (program == NULL) return NULL;
     program->ctx = ctx;
-    gl_copy_text(program->label, sizeof(program->label), params->label);
-    program->name = glCreateProgram();
-    glObjectLabel(GL_PROGRAM, program->name, -1, program->label);
+    gl_copy_text(program->info.label, sizeof(program->info.label), params->label);
+    program->info.name = glCreateProgram();
+    glObjectLabel(GL_PROGRAM, program->info.name, -1, program->info.label);
     if (start_build(program, params) != LR_OK) {
         gl_program_destroy(program);
         return NULL;
@@ -473,22 +472,12 @@ void gl_program_destroy(struct gl_program *program)
 {
     if (program != NULL) {
         end_build(program);
-        glDeleteProgram(program->name);
+        glDeleteProgram(program->info.name);
         free(program);
     }
 }
 
-GLuint gl_program_name(const struct gl_program *program)
+const struct gl_program_info *gl_program_get_info(const struct gl_program *program)
 {
-    return program->name;
-}
-
-const char *gl_program_label(const struct gl_program *program)
-{
-    return program->label;
-}
-
-void gl_program_group_size(const struct gl_program *program, int size[3])
-{
-    memcpy(size, program->group_size, sizeof(program->group_size));
+    return &program->info;
 }

@@ -88,12 +88,14 @@ struct gl_program *gl_program_create(struct gl_context *ctx, const struct gl_pro
 /* NULL is allowed. */
 void gl_program_destroy(struct gl_program *program);
 
-/* The program's OpenGL name, for pass.c and tests. */
-GLuint gl_program_name(const struct gl_program *program);
-const char *gl_program_label(const struct gl_program *program);
+struct gl_program_info {
+    GLuint name;       /* the program's OpenGL name */
+    int group_size[3]; /* local size of a compute program that has been built; 0 0 0 for other programs */
+    char label[64];
+};
 
-/* Finds the local size of a compute program, which must have been built; 0 0 0 for other programs. */
-void gl_program_group_size(const struct gl_program *program, int size[3]);
+/* The result is valid as long as the program. */
+const struct gl_program_info *gl_program_get_info(const struct gl_program *program);
 
 /* Logs a compiler's messages about the text of a source. Blanks have replaced the text's #line marks. Messages can have
  * these forms:

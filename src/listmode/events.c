@@ -97,9 +97,7 @@ int64_t lr_listmode_sample_lor(const struct lr_listmode_sample *sample, int64_t 
 {
     const int64_t line = sample->first + sample->step * k, last = sample->lors->count - 1;
     double within = 0.0;
-    if (sample->stride > 1.0)
-        within =
-            (double)(lr_split_mix(sample->seed, (uint64_t)line + 1) >> 11) * 0x1p-53; /* a random number in [0, 1) */
+    if (sample->stride > 1.0) within = lr_split_uniform(sample->seed, (uint64_t)line + 1);
     const int64_t lor = (int64_t)(((double)line + within) * sample->stride);
     return lor < last ? lor : last;
 }

@@ -260,8 +260,9 @@ static void show_panels(struct app *app)
     double bar = bar_height;
     const struct app_message *last = &app->messages[(app->num_messages + APP_MESSAGES - 1) % APP_MESSAGES];
     if (hover[0] == '\0' && app->num_messages > 0) {
-        const double needed = ui_text_height(last->text, screen[0] - bar_margin) + bar_margin;
-        bar = fmin(fmax(needed, bar_height), fmax(screen[1] / 3.0, bar_height));
+        double needed[2];
+        ui_text_size(last->text, fmax(screen[0] - bar_margin, 1.0), needed);
+        bar = fmin(fmax(needed[1] + bar_margin, bar_height), fmax(screen[1] / 3.0, bar_height));
     }
     const double height = screen[1] - bar;
 

@@ -14,11 +14,9 @@ static void a_program_links_and_has_its_label(void **state)
 {
     struct gl_program *program = keep_object(make("cover.vert", "colour.frag"), gl_test_destroy_program);
     char label[64] = "";
-    glGetObjectLabel(GL_PROGRAM, gl_program_name(program), sizeof(label), NULL, label);
+    glGetObjectLabel(GL_PROGRAM, gl_program_get_info(program)->name, sizeof(label), NULL, label);
     assert_string_equal(label, "under test");
-    int size[3];
-    gl_program_group_size(program, size);
-    assert_int_equal(size[0], 0);
+    assert_int_equal(gl_program_get_info(program)->group_size[0], 0);
     destroy_kept(NULL);
     assert_string_equal(test->log.error, "");
 }
@@ -26,8 +24,7 @@ static void a_program_links_and_has_its_label(void **state)
 static void a_compute_program_knows_its_group_size(void **state)
 {
     struct gl_program *program = make_program(&(struct gl_program_params){.compute = "scale.comp", .label = "scale"});
-    int size[3];
-    gl_program_group_size(program, size);
+    const int *const size = gl_program_get_info(program)->group_size;
     assert_ints(size[0], 8, size[1], 1);
 }
 

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Other settings for list mode's shaders: another size of groups, fewer jobs, and lines that each projection computes
- * again. A program that includes this file gets the functions of src/listmode/compute/settings.c from here. */
+ * again. A program that includes this file gets the function of src/listmode/compute/settings.c from here. */
 #pragma once
 
 #include "common/bindings.h"
@@ -21,25 +21,13 @@ static int setting_of(const char *name, int most, int usual)
     return number > 0 && number <= most ? (int)number : usual;
 }
 
-int lr_listmode_job_threads(bool forward)
+struct lr_listmode_settings lr_listmode_settings_of(const struct lr_listmode_compute *compute)
 {
-    return forward ? setting_of("LR_TEST_LISTMODE_FORWARD_THREADS", MOST_THREADS, LR_EVENTS_SLAB_GROUP)
-                   : setting_of("LR_TEST_LISTMODE_THREADS", MOST_THREADS, LR_EVENTS_GROUP);
-}
-
-int lr_listmode_most_jobs(int most)
-{
-    return setting_of("LR_TEST_LISTMODE_BLOCKS", 1 << 20, most);
-}
-
-bool lr_listmode_adds_zeros(const struct lr_listmode_compute *compute)
-{
-    const char *const asked = getenv("LR_TEST_LISTMODE_ZEROS");
-    return asked != NULL ? strcmp(asked, "added") == 0 : !gl_context_limits(compute->ctx)->software;
-}
-
-bool lr_listmode_finds_lines(void)
-{
-    const char *const asked = getenv("LR_TEST_LISTMODE_LINES");
-    return asked != NULL && strcmp(asked, "found") == 0;
+    const char *const zeros = getenv("LR_TEST_LISTMODE_ZEROS"), *const lines = getenv("LR_TEST_LISTMODE_LINES");
+    return (struct lr_listmode_settings){
+        .forward_threads = setting_of("LR_TEST_LISTMODE_FORWARD_THREADS", MOST_THREADS, LR_EVENTS_SLAB_GROUP),
+        .back_threads = setting_of("LR_TEST_LISTMODE_THREADS", MOST_THREADS, LR_EVENTS_GROUP),
+        .most_jobs = setting_of("LR_TEST_LISTMODE_BLOCKS", 1 << 20, 0),
+        .adds_zeros = zeros != NULL ? strcmp(zeros, "added") == 0 : !gl_context_limits(compute->ctx)->software,
+        .finds_lines = lines != NULL && strcmp(lines, "found") == 0};
 }

@@ -492,8 +492,7 @@ static void check_deposit(lr_deposit_rule rule, int parts, int count)
     double(*crystals)[4] = kept(scanner->num_crystals, sizeof(*crystals)), borders[5 + 3 + 1][2];
     for (int k = 0; k < scanner->num_crystals; k++) lr_scanner_hit_centre(scanner, k, crystals[k]);
     for (int k = 0; k < 9; k++) {
-        const double border_deg =
-            k < 5 ? lr_view_set_azimuth_border_deg(&params.set, k) : lr_view_set_tilt_border_deg(&params.set, k - 5);
+        const double border_deg = lr_view_set_border_deg(&params.set, k);
         borders[k][0] = cos(border_deg * LR_DEGREE);
         borders[k][1] = sin(border_deg * LR_DEGREE);
     }

@@ -3,6 +3,7 @@
  *
  * recon of counts per LOR. The counts are read from a file or counted from events. If there are several ranks, each
  * rank has some whole module pairs and stores only the data of these pairs. */
+#include "base/hash.h"
 #include "cli/recon/measurement.h"
 
 #include <stdlib.h>
@@ -57,7 +58,7 @@ static lr_status digest_data(struct measurement *measured, const lr_lors *part)
                 before = pair;
             }
             memcpy(&bits, &data->values[k], sizeof(bits));
-            sum += common_mix(common_mix((uint64_t)(lor + shift) + 1) + bits);
+            sum += lr_split_mix(lr_split_mix((uint64_t)(lor + shift) + 1, 0) + bits, 0);
         }
         /* The sum over ranks is taken modulo 2^64. Pieces of 22 bits are added up separately, because a double holds
          * their sums exactly. */

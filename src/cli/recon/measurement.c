@@ -2,6 +2,7 @@
  * Copyright The LORaster authors */
 #include "cli/recon/measurement.h"
 
+#include "base/hash.h"
 #include "base/path.h"
 
 #include <math.h>
@@ -14,8 +15,8 @@
 /* This is the hash of Fowler, Noll and Vo with 64 bits (FNV-1a). */
 uint64_t recon_digest(uint64_t digest, const void *bytes, int64_t count)
 {
-    digest = digest != 0 ? digest : UINT64_C(0xcbf29ce484222325);
-    for (int64_t k = 0; k < count; k++) digest = (digest ^ ((const unsigned char *)bytes)[k]) * UINT64_C(0x100000001b3);
+    digest = digest != 0 ? digest : LR_HASH_BEGIN;
+    for (int64_t k = 0; k < count; k++) digest = lr_hash_add(digest, ((const unsigned char *)bytes)[k]);
     return digest;
 }
 
@@ -30,7 +31,7 @@ void recon_digest_event(uint64_t *digest, const lr_event *event)
     memcpy(&rest, bytes, sizeof(rest));
     uint64_t mixed = ends * UINT64_C(0x9e3779b97f4a7c15) ^ rest;
     mixed = (mixed ^ mixed >> 32) * UINT64_C(0xbf58476d1ce4e5b9);
-    *digest = *digest != 0 ? *digest : UINT64_C(0xcbf29ce484222325);
+    *digest = *digest != 0 ? *digest : LR_HASH_BEGIN;
     *digest = (*digest ^ mixed ^ mixed >> 29) * UINT64_C(0x94d049bb133111eb);
     *digest ^= *digest >> 32;
 }

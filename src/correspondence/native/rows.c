@@ -99,16 +99,6 @@ static lr_status add(void *user, const struct lr_native_part *part)
     return LR_OK;
 }
 
-/* Returns the index of the lowest set bit of a nonzero word. Multiplication with a de Bruijn sequence finds it. */
-static int lowest_bit(uint64_t word)
-{
-    static const unsigned char places[64] = {0,  1,  2,  53, 3,  7,  54, 27, 4,  38, 41, 8,  34, 55, 48, 28,
-                                             62, 5,  39, 46, 44, 42, 22, 9,  24, 35, 59, 56, 49, 18, 29, 11,
-                                             63, 52, 6,  26, 37, 40, 33, 47, 61, 45, 43, 21, 23, 58, 17, 10,
-                                             51, 25, 36, 32, 60, 20, 57, 16, 50, 31, 19, 15, 30, 14, 13, 12};
-    return places[((word & (~word + 1)) * 0x022fdd63cc95386du) >> 58];
-}
-
 /* Appends the pair's sums to the row in order, and clears the sums. */
 static lr_status collect(const struct target *target, double scale, struct lr_owned_row *out)
 {
@@ -133,7 +123,7 @@ static lr_status collect(const struct target *target, double scale, struct lr_ow
         LR_TRY(lr_owned_row_reserve(out, out->count + 64, log));
         worker->touched[word] = 0;
         for (; bits != 0; bits &= bits - 1) {
-            const int64_t at = word * 64 + lowest_bit(bits);
+            const int64_t at = word * 64 + __builtin_ctzll(bits);
             const double value = worker->sum[at] * scale;
             if (value > 0.0) lr_owned_row_put(out, first + at, value);
             worker->sum[at] = 0.0;

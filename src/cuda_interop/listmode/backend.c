@@ -217,15 +217,6 @@ static lr_status copy(struct listmode_cuda *cuda, void *to, const void *from, in
     return check(cuda, (int)cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyDefault, cuda->stream), "a copy");
 }
 
-static lr_status bring(struct listmode_cuda *cuda, const lr_vector *vector, struct lr_cuda_list_memory *room,
-                       float **address)
-{
-    LR_TRY(find_room(cuda, vector, room, address));
-    if (vector->values == NULL) return LR_OK;
-    cuda->params.place->traffic.to_device += bytes_of(vector);
-    return copy(cuda, *address, vector->values, bytes_of(vector));
-}
-
 /* Copies numbers to a vector on the host, and waits until the copy is complete. */
 static lr_status take_back(struct listmode_cuda *cuda, const lr_vector *vector, const float *address)
 {
@@ -391,7 +382,14 @@ static lr_status project(void *self, bool is_forward, const lr_selection *part, 
     call.pass.values_are_one = in == NULL;
     LR_TRY(enter(cuda));
     lr_status status = LR_OK;
-    if (in != NULL) status = bring(cuda, in, is_forward ? &cuda->image : &cuda->values, is_forward ? image : values);
+    if (in != NULL) {
+        float **const address = is_forward ? image : values;
+        status = find_room(cuda, in, is_forward ? &cuda->image : &cuda->values, address);
+        if (status == LR_OK && in->values != NULL) {
+            cuda->params.place->traffic.to_device += bytes_of(in);
+            status = copy(cuda, *address, in->values, bytes_of(in));
+        }
+    }
     if (status == LR_OK)
         status = find_room(cuda, out, is_forward ? &cuda->values : &cuda->image, is_forward ? values : image);
     if (status == LR_OK) status = run_project(&call);

@@ -177,7 +177,15 @@ template <bool InBins> struct slice_factors {
     template <class Math>
     __host__ __device__ float at_end(const lr_cuda_list_pass &pass, const line_walk &walk, int slice) const
     {
-        if (pass.as_paper) return of_paper(walk, slice);
+        if (pass.as_paper) {
+            const double middle = walk.place + slice * walk.chord;
+            const double off = (middle - walk.tof) * walk.per_sigma;
+            if (middle < walk.begin || middle > walk.end) return 0.0f;
+            if (!InBins || walk.half_bin <= 0.0f) return expf((float)(-0.5 * off * off));
+            const float held = normal_from_0(within_cut((float)off + walk.half_bin)) -
+                               normal_from_0(within_cut((float)off - walk.half_bin));
+            return (float)(0.5 / LR_TIMES_DENSITY) * held / walk.half_bin;
+        }
         if (walk.per_sigma > 0 && (step < 0.5f || (InBins && walk.half_bin > 0.0f)))
             return of_part<Math>(walk, z + (float)(slice - walk.slices[0]) * step);
         const double held = walk.per_sigma > 0 ? (normal(walk, slice + 1) - normal(walk, slice)) / LR_TIMES_HELD
@@ -209,17 +217,5 @@ template <bool InBins> struct slice_factors {
     {
         const double z = (bound(walk, slice) - walk.tof) * walk.per_sigma;
         return z * normal_over_z(z * z);
-    }
-    __host__ __device__ static float of_paper(const line_walk &walk, int slice)
-    {
-        const double middle = walk.place + slice * walk.chord;
-        const double off = (middle - walk.tof) * walk.per_sigma;
-        const bool is_there = middle >= walk.begin && middle <= walk.end;
-        if (InBins && is_there && walk.half_bin > 0.0f) {
-            const float held = normal_from_0(within_cut((float)off + walk.half_bin)) -
-                               normal_from_0(within_cut((float)off - walk.half_bin));
-            return (float)(0.5 / LR_TIMES_DENSITY) * held / walk.half_bin;
-        }
-        return is_there ? expf((float)(-0.5 * off * off)) : 0.0f;
     }
 };

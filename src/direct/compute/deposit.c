@@ -82,9 +82,7 @@ static lr_status init(struct compute_deposit *deposit)
     const int64_t num_borders = set->azimuths + set->tilts + 1;
     double(*borders)[2] = lr_alloc(num_borders, sizeof(*borders), "borders", log);
     for (int k = 0; borders != NULL && k < num_borders; k++) {
-        const int tilt = k - set->azimuths;
-        const double angle_deg =
-            tilt < 0 ? lr_view_set_azimuth_border_deg(set, k) : lr_view_set_tilt_border_deg(set, tilt);
+        const double angle_deg = lr_view_set_border_deg(set, k);
         borders[k][0] = cos(angle_deg * LR_DEGREE);
         borders[k][1] = sin(angle_deg * LR_DEGREE);
     }

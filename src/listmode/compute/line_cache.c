@@ -56,14 +56,15 @@ static lr_status add_back_jobs(struct job_builder *builder, int64_t r, int side)
                                                 .pieces = pieces->list + first[g]};
         total += lr_listmode_work(&cut, &all, lr_listmode_all);
     }
-    const int64_t each = total / lr_listmode_most_jobs(MOST_JOBS) + 1;
+    const struct lr_listmode_settings settings = lr_listmode_settings_of(builder->compute);
+    const int64_t each = total / (settings.most_jobs > 0 ? settings.most_jobs : MOST_JOBS) + 1;
     cut.job_work = each > LEAST_WORK ? each : LEAST_WORK;
 
     for (int axis = 0; axis < 3; axis++) {
         /* The shader's memory for sums limits the slices and lines of a job. */
         struct lr_listmode_pass uniforms = lr_listmode_pass_of(builder->compute, axis);
         lr_listmode_cut_slabs(builder->compute, &uniforms);
-        const int lines = uniforms.slab[3] / LR_EVENTS_GROUP * lr_listmode_job_threads(false);
+        const int lines = uniforms.slab[3] / LR_EVENTS_GROUP * settings.back_threads;
         const int limit = LR_EVENTS_GROUP * LR_LISTMODE_LINES_OF_THREAD;
         cut.slab = uniforms.slab[0];
         cut.most_events = (lines < limit ? lines : limit) - cut.each + 1;
@@ -171,7 +172,8 @@ bool lr_listmode_may_cache(const struct lr_listmode_compute *compute, int64_t by
     const int64_t most = gl_context_limits(compute->ctx)->max_storage_bytes;
     const int64_t events = params->events->layout.count;
     const int64_t voxels = lr_grid_num_voxels(&params->model->grid);
-    bool may = params->stands_for == NULL && !lr_listmode_is_exact(compute) && !lr_listmode_finds_lines();
+    bool may =
+        params->stands_for == NULL && !lr_listmode_is_exact(compute) && !lr_listmode_settings_of(compute).finds_lines;
     for (int axis = 0; may && axis < AXES; axis++) {
         /* Cached lines need slabs of whole slices, and a thread must not take too long for a slab. */
         const struct lr_listmode_pass uniforms = lr_listmode_pass_of(compute, axis);
@@ -210,7 +212,7 @@ lr_status lr_listmode_cache_init(struct lr_listmode_compute *compute)
         lr_alloc(events->layout.num_pairs, sizeof(*cache->are_taken), "ranges of events", compute->params.log);
     LR_TRY(cache->lines && cache->values && cache->others && cache->are_taken ? LR_OK : LR_FAILED);
     LR_TRY(make_jobs(compute, 0, &cache->back));
-    return make_jobs(compute, lr_listmode_job_threads(true), &cache->forward);
+    return make_jobs(compute, lr_listmode_settings_of(compute).forward_threads, &cache->forward);
 }
 
 /* --- uniforms of passes --- */

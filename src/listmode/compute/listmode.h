@@ -234,16 +234,14 @@ bool lr_listmode_may_cache(const struct lr_listmode_compute *compute, int64_t by
 /* Fills compute->cache, except for the lines. The events must be on the device. errors: LR_FAILED, LR_NO_DEVICE. */
 lr_status lr_listmode_cache_init(struct lr_listmode_compute *compute);
 
-/* Returns true if each projection computes its lines anew. */
-bool lr_listmode_finds_lines(void);
-
-/* lr_listmode_job_threads returns the number of threads of a workgroup for cached lines. lr_listmode_most_jobs returns
- * the largest number of jobs of a back-projection, which is `most` except in tests. */
-int lr_listmode_job_threads(bool forward);
-int lr_listmode_most_jobs(int most);
-
-/* Returns true if workgroups add terms that are zero, instead of branching around them. */
-bool lr_listmode_adds_zeros(const struct lr_listmode_compute *compute);
+/* Sizes of workgroups and dispatches. */
+struct lr_listmode_settings {
+    int forward_threads, back_threads; /* threads of a workgroup for cached lines */
+    int most_jobs;                     /* largest number of jobs of a back-projection; 0 = the usual one */
+    bool adds_zeros;  /* workgroups add terms that are zero, instead of branching around them; slower on a processor */
+    bool finds_lines; /* each projection computes its lines anew */
+};
+struct lr_listmode_settings lr_listmode_settings_of(const struct lr_listmode_compute *compute);
 
 /* --- projections, and rows --- */
 

@@ -58,6 +58,7 @@ struct gl_program *lr_listmode_program(struct lr_listmode_compute *compute, int 
     struct gl_define defines[14] = {{"CELLS", cells}};
     int next = 1;
     if (*program != NULL) return *program;
+    const struct lr_listmode_settings settings = lr_listmode_settings_of(compute);
     const struct {
         const char *name;
         bool is_defined;
@@ -72,14 +73,15 @@ struct gl_program *lr_listmode_program(struct lr_listmode_compute *compute, int 
                {"USUAL", descriptions[which].usual},
                {"KEPT", descriptions[which].cached},
                {"BOUND", descriptions[which].bound},
-               {"ADD_ZEROS", lr_listmode_adds_zeros(compute)}};
+               {"ADD_ZEROS", settings.adds_zeros}};
     snprintf(cells, sizeof(cells), "%d", lr_listmode_cells(compute));
     for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++)
         if (all[k].is_defined) defines[next++].name = all[k].name;
 
     /* Workgroups of passes over jobs have another number of threads. */
     if (which == LR_LISTMODE_CACHED_FORWARD || which == LR_LISTMODE_CACHED_BACK) {
-        snprintf(threads, sizeof(threads), "%d", lr_listmode_job_threads(which == LR_LISTMODE_CACHED_FORWARD));
+        snprintf(threads, sizeof(threads), "%d",
+                 which == LR_LISTMODE_CACHED_FORWARD ? settings.forward_threads : settings.back_threads);
         defines[next] = (struct gl_define){"GROUP", threads};
     }
     snprintf(label, sizeof(label), "%s%s%s", is_exact ? "exact " : "", descriptions[which].label,
@@ -135,7 +137,7 @@ lr_status lr_listmode_run_program(struct lr_listmode_compute *compute, int numbe
 {
     pass->program = lr_listmode_program(compute, number);
     if (pass->program == NULL) return LR_FAILED;
-    pass->label = gl_program_label(pass->program);
+    pass->label = gl_program_get_info(pass->program)->label;
     pass->uniforms = uniforms;
     pass->uniform_bytes = bytes;
     return gl_pass_run(compute->ctx, pass);

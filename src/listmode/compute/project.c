@@ -116,17 +116,6 @@ static lr_status take_axes(struct lr_listmode_projection *p, const lr_vector *im
     return LR_OK;
 }
 
-/* Back-projects the lines, which are computed anew. */
-static lr_status back_project(struct lr_listmode_projection *p, const lr_vector *image, const lr_vector *values)
-{
-    /* The scale of the sums depends on the size of usual values, and on the largest term of the other values. */
-    LR_TRY(lr_listmode_find_usual(p, values));
-    p->only_large = true;
-    LR_TRY(values != NULL ? take_axes(p, NULL) : LR_OK);
-    p->only_large = false;
-    return take_axes(p, image);
-}
-
 /* Projects with vectors at the place of the backend. values: NULL = all values are 1. The sums of a back-projection are
  * added to the image, and then cleared. */
 static lr_status project(void *self, const lr_vector *in, lr_vector *out)
@@ -139,9 +128,19 @@ static lr_status project(void *self, const lr_vector *in, lr_vector *out)
         if (compute->has_sums) gl_buffer_clear(compute->sums, 0);
         compute->has_sums = true;
     }
-    const lr_status status = compute->caches_lines ? lr_listmode_cached_project(p, image, values)
-                             : p->forward          ? take_axes(p, image)
-                                                   : back_project(p, image, values);
+    lr_status status = LR_OK;
+    if (compute->caches_lines) {
+        status = lr_listmode_cached_project(p, image, values);
+    } else {
+        if (!p->forward) {
+            /* The scale of the sums depends on the size of usual values, and on the largest term of the others. */
+            status = lr_listmode_find_usual(p, values);
+            p->only_large = true;
+            if (status == LR_OK && values != NULL) status = take_axes(p, NULL);
+            p->only_large = false;
+        }
+        if (status == LR_OK) status = take_axes(p, image);
+    }
     if (!p->forward) compute->has_sums = status != LR_OK;
     return status;
 }

@@ -6,23 +6,9 @@
 #include "common/bindings.h"
 #include "listmode/compute/listmode.h"
 
-int lr_listmode_job_threads(bool forward)
+struct lr_listmode_settings lr_listmode_settings_of(const struct lr_listmode_compute *compute)
 {
-    return forward ? LR_EVENTS_SLAB_GROUP : LR_EVENTS_GROUP;
-}
-
-int lr_listmode_most_jobs(int most)
-{
-    return most;
-}
-
-/* If the device is the processor, an addition takes longer than a branch. */
-bool lr_listmode_adds_zeros(const struct lr_listmode_compute *compute)
-{
-    return !gl_context_limits(compute->ctx)->software;
-}
-
-bool lr_listmode_finds_lines(void)
-{
-    return false;
+    return (struct lr_listmode_settings){.forward_threads = LR_EVENTS_SLAB_GROUP,
+                                         .back_threads = LR_EVENTS_GROUP,
+                                         .adds_zeros = !gl_context_limits(compute->ctx)->software};
 }

@@ -331,10 +331,9 @@ lr_status draw_set_grid(struct draw *draw, const lr_grid *grid)
     return draw_set_lines(draw, DRAW_GRID, lines, grid->size[0] > 0 ? count : 0);
 }
 
-/* Three lines through a point, one along each axis. ends_mm: positions of both ends of each line, relative to the
-   point. */
-static lr_status set_cross(struct draw *draw, enum draw_lines which, const double point_mm[3], const double ends_mm[2])
+lr_status draw_set_cross(struct draw *draw, enum draw_lines which, const double point_mm[3], double length_mm)
 {
+    const double ends_mm[2] = {which == DRAW_AXES ? 0.0 : -length_mm, length_mm};
     struct draw_line lines[3];
     for (int axis = 0; axis < 3; axis++) {
         double ends[2][3];
@@ -345,16 +344,6 @@ static lr_status set_cross(struct draw *draw, enum draw_lines which, const doubl
         lines[axis] = line_between(ends[0], ends[1], which == DRAW_AXES ? draw_axis_colours[axis] : cursor_colour);
     }
     return draw_set_lines(draw, which, lines, 3);
-}
-
-lr_status draw_set_axes(struct draw *draw, double length_mm)
-{
-    return set_cross(draw, DRAW_AXES, (double[3]){0.0, 0.0, 0.0}, (double[2]){0.0, length_mm});
-}
-
-lr_status draw_set_cursor(struct draw *draw, const double point_mm[3], double size_mm)
-{
-    return set_cross(draw, DRAW_CURSOR, point_mm, (double[2]){-size_mm, size_mm});
 }
 
 /* --- drawing --- */

@@ -106,11 +106,9 @@ lr_status draw_set_grid(struct draw *draw, const lr_grid *grid);
 
 extern const uint32_t draw_axis_colours[3]; /* of x, y, z: 0xRRGGBBAA */
 
-/* Draws the axes from the scanner's centre: x red, y green, z blue. length: of each axis, mm. */
-lr_status draw_set_axes(struct draw *draw, double length_mm);
-
-/* Draws a cross at a point. */
-lr_status draw_set_cursor(struct draw *draw, const double point_mm[3], double size_mm);
+/* Draws lines of a length along the axes. DRAW_AXES: from the point on; x is red, y green, z blue. DRAW_CURSOR: to both
+ * sides of the point, in one colour. */
+lr_status draw_set_cross(struct draw *draw, enum draw_lines which, const double point_mm[3], double length_mm);
 
 /* --- drawing --- */
 

@@ -269,10 +269,11 @@ void ui_panel_end(void)
     ImGui::End();
 }
 
-double ui_text_height(const char *text, double width)
+void ui_text_size(const char *text, double width, double size[2])
 {
-    const float wrap = (float)(width > 1.0 ? width : 1.0) * ui_scale;
-    return (double)(ImGui::CalcTextSize(text, nullptr, false, wrap).y / ui_scale);
+    const ImVec2 found = ImGui::CalcTextSize(text, nullptr, false, (float)width * ui_scale);
+    size[0] = (double)(found.x / ui_scale);
+    size[1] = (double)(found.y / ui_scale);
 }
 
 void ui_screen(double size[2])
@@ -586,11 +587,6 @@ void ui_clip(const double at[2], const double size[2])
 void ui_unclip(void)
 {
     ImGui::GetBackgroundDrawList()->PopClipRect();
-}
-
-double ui_text_width(const char *text)
-{
-    return (double)(ImGui::CalcTextSize(text).x / ui_scale);
 }
 
 // --- axes ---

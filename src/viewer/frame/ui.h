@@ -61,8 +61,8 @@ struct ui_place {
 bool ui_panel(const char *label, const struct ui_place *place, bool *is_open);
 void ui_panel_end(void);
 
-/* Height of a text that wraps at the width, in the units of ui_place. */
-double ui_text_height(const char *text, double width);
+/* Finds the size of a text, in the units of ui_place. width: the text wraps there; 0 or less = it does not wrap. */
+void ui_text_size(const char *text, double width, double size[2]);
 
 /* Size of the window in the units of ui_place. */
 void ui_screen(double size[2]);
@@ -196,9 +196,6 @@ void ui_stroke(const double from[2], const double to[2], uint32_t colour);
 /* ui_clip limits ui_label and ui_stroke to a part of the window, in units of ui_place. ui_unclip ends this limit. */
 void ui_clip(const double at[2], const double size[2]);
 void ui_unclip(void);
-
-/* Width of a text that is drawn on one line, in the units of ui_place. */
-double ui_text_width(const char *text);
 
 /* A colour bar: a title, the colours from low to high, and numbers below them. */
 enum { UI_BAR_COLOURS = 33 };

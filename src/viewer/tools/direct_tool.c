@@ -258,7 +258,7 @@ static lr_status update(struct app *app)
             (void)draw_set_lines(app->draw, DRAW_LORS, NULL, 0);
             (void)draw_set_lines(app->draw, DRAW_LOR, NULL, 0);
             (void)draw_set_crystal_values(app->draw, NULL, 0.0);
-            (void)draw_set_cursor(app->draw, result->request.point_mm, 0.04 * app->camera.reach_mm);
+            (void)draw_set_cross(app->draw, DRAW_CURSOR, result->request.point_mm, 0.04 * app->camera.reach_mm);
         }
 
         app_put_image(app, DRAW_KERNEL, result->is_inside ? result->cloud : NULL, result->largest);

@@ -194,7 +194,9 @@ static void mark_pane(struct app *app, int axis)
         ui_stroke((double[2]){left, y}, (double[2]){right, y}, scale_colour);
         ui_stroke((double[2]){left, y - 4.0}, (double[2]){left, y}, scale_colour);
         ui_stroke((double[2]){right, y - 4.0}, (double[2]){right, y}, scale_colour);
-        ui_label((double[2]){right - ui_text_width(text), y - letter - 5.0}, scale_colour, text);
+        double wide[2];
+        ui_text_size(text, 0.0, wide);
+        ui_label((double[2]){right - wide[0], y - letter - 5.0}, scale_colour, text);
     }
     ui_unclip();
 }

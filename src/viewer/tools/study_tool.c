@@ -87,7 +87,8 @@ static lr_status take_opened(struct app *app)
         for (int k = 0; is_other && k < 3 && status == LR_OK; k++)
             status = draw_set_lines(app->draw, drawn[k], NULL, 0);
         app_fit(app);
-        if (status == LR_OK) status = draw_set_axes(app->draw, 0.5 * app->camera.reach_mm);
+        if (status == LR_OK)
+            status = draw_set_cross(app->draw, DRAW_AXES, (double[3]){0.0}, 0.5 * app->camera.reach_mm);
     }
 
     /* If the new image is another frame of the same series, the settings of the previous frame are kept. */

@@ -196,7 +196,7 @@ static lr_status update(struct app *app)
         if (lors->scanner == app->open.scanner && app->tool == &voxel_tool) {
             LR_TRY(draw_set_lines(app->draw, DRAW_LOR, NULL, 0));
             LR_TRY(mark_row(app, result));
-            LR_TRY(draw_set_cursor(app->draw, result->request.point_mm, 0.04 * app->camera.reach_mm));
+            LR_TRY(draw_set_cross(app->draw, DRAW_CURSOR, result->request.point_mm, 0.04 * app->camera.reach_mm));
         }
     }
     if (!is_new && tool->kind == tool->shown_kind && tool->is_side_by_side == tool->shown_side_by_side) return LR_OK;
