@@ -31,11 +31,8 @@ static const struct reference references[] = {
     {NULL, {8, 8, 5}, {2.1, 2.1, 4.1}, {2, 2, 14}, 40}};
 
 /* Six rings of crystals with wide gaps. */
-static lr_scanner *few_rings(void)
-{
-    return scanner_from("name: six rings\nring: {radius_mm: 60, modules: 12}\nmodule: {crystals: [8, 6], pitch_mm: [4, "
-                        "4], face_mm: [3.6, 3.6], depth_mm: 10}");
-}
+static const char *const few_rings = "name: six rings\nring: {radius_mm: 60, modules: 12}\n"
+                                     "module: {crystals: [8, 6], pitch_mm: [4, 4], face_mm: [3.6, 3.6], depth_mm: 10}";
 
 static float *sensitivity(const lr_lors *lors, const lr_grid *grid, const int samples[3], int *points)
 {
@@ -53,7 +50,8 @@ static void voxels_are_right_by_default(void **state)
 {
     for (int k = 0; k < length_of(references); k++) {
         const struct reference *reference = &references[k];
-        lr_lors *lors = lors_from(reference->scanner != NULL ? lr_scanner_read(reference->scanner, NULL) : few_rings());
+        lr_lors *lors =
+            lors_from(reference->scanner != NULL ? lr_scanner_read(reference->scanner, NULL) : scanner_from(few_rings));
         /* These scanners equal their mirror images along x, y and z: one voxel of eight is computed. */
         lr_grid grid = lr_grid_centred(reference->size, reference->voxel_mm);
         for (int i = 0; i < 3; i++) {

@@ -16,29 +16,19 @@ enum { NUM_MODELS = 8, NUM_ANGLES = 8 };
 static const lr_view case_views[NUM_ANGLES] = {{0, 0},  {30, 0},  {45, 0},   {90, 0},
                                                {0, 10}, {30, 10}, {45, -10}, {90, 10}};
 
-/* Measured profiles: triangles that lean outwards and become wider with the distance. */
-static inline const lr_radial_profiles *case_profiles(void)
-{
-    static double distance_mm[2] = {0, 40}, values[2 * 5] = {0, 1, 2, 1, 0.5, 0.5, 1, 2, 2, 1};
-    static const lr_radial_profiles profiles = {.num_distances = 2,
-                                                .num_offsets = 5,
-                                                .distance_mm = distance_mm,
-                                                .first_offset_mm = -8,
-                                                .offset_step_mm = 4,
-                                                .values = values};
-    return &profiles;
-}
-
 /* Model k of all models; the edge is that of a grid 96 mm wide. */
 static inline lr_resolution case_resolution(int k)
 {
     static const lr_radial_model models[NUM_MODELS] = {LR_RADIAL_INVARIANT, LR_RADIAL_VARIANT1, LR_RADIAL_VARIANT2,
                                                        LR_RADIAL_VARIANT3,  LR_RADIAL_LINEAR,   LR_RADIAL_MEASURED,
                                                        LR_RADIAL_VARIANT2,  LR_RADIAL_INVARIANT};
+    /* Measured profiles are triangles that lean outwards and become wider with the distance. */
+    static double distance_mm[2] = {0, 40}, values[2 * 5] = {0, 1, 2, 1, 0.5, 0.5, 1, 2, 2, 1};
+    static const lr_radial_profiles measured = {2, 5, distance_mm, -8, 4, values};
     lr_resolution resolution =
         filled(lr_resolution, .tof_ps = 150, .model = models[k], .radial_mm = 6, .radial_edge_mm = 14,
                .edge_mm = models[k] == LR_RADIAL_VARIANT1 ? 80 : 48, .axial_mm = 5, .asymmetric = k >= 6);
-    if (models[k] == LR_RADIAL_MEASURED) resolution.measured = case_profiles();
+    if (models[k] == LR_RADIAL_MEASURED) resolution.measured = &measured;
     return resolution;
 }
 

@@ -48,36 +48,22 @@ static float through_files(lr_image *image, const lr_lors *lors)
     return sum;
 }
 
-/* The plugin of OpenGL is found, with or without a driver. */
-static bool has_plugin(void)
-{
-    lr_device device = {0};
-    const int count = lr_device_list(&device, 1, NULL);
-    return count == 0 || strstr(device.reason, "lr_gl.so") == NULL;
-}
-
-/* Code that uses every backend's libraries, including CUDA's, must link. */
-static bool refuses_what_is_missing(void)
-{
-    return lr_direct_create(&(lr_direct_params){0}) == NULL;
-}
-
-static bool has_sensitivity(lr_operator *op, lr_image *image)
-{
-    lr_vector values = lr_image_vector(image);
-    return lr_operator_sensitivity(op, NULL, &values) == LR_OK;
-}
-
 int main(void)
 {
-    if (!refuses_what_is_missing() || !has_plugin()) return 1;
+    /* Code that uses every backend's libraries, including CUDA's, must link. */
+    if (lr_direct_create(&(lr_direct_params){0}) != NULL) return 1;
+    /* The plugin of OpenGL is found, with or without a driver. */
+    lr_device device = {0};
+    if (lr_device_list(&device, 1, NULL) != 0 && strstr(device.reason, "lr_gl.so") != NULL) return 1;
     lr_scanner *scanner = lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 2});
     lr_lors *lors = lr_lors_create(scanner, NULL);
     const lr_grid grid = lr_grid_centred((int[3]){1, 1, 1}, (double[3]){1, 1, 1});
     lr_image *image = lr_image_create(&grid, NULL);
     lr_operator *op = lr_operator_create(&(lr_operator_params){
         .lors = lors, .grid = &grid, .backend = "cpu", .mode = LR_MODE_EXACT, .samples = {1, 1, 1}});
-    if (op == NULL || image == NULL || !has_sensitivity(op, image)) return 2;
+    if (op == NULL || image == NULL) return 2;
+    lr_vector values = lr_image_vector(image);
+    if (lr_operator_sensitivity(op, NULL, &values) != LR_OK) return 2;
     const float sum = through_files(image, lors);
     lr_operator_destroy(op);
     lr_image_destroy(image);

@@ -3,33 +3,12 @@
  *
  * Properties that only device backends of list mode have: vectors on the device, events that do not fit into its
  * memory, slices of any size, and values of any size. argv[1] names the backend. */
-#include "listmode/cases.h"
+#define COUNT 2500
+#include "listmode/usual.h"
 
 #include "model/lors/selection.h"
 
-enum { COUNT = 2500 };
-
-static lr_lors lors; /* only the scanner is set; list mode needs no more */
-static lr_grid grid;
-static lr_event *events;
 static const lr_events_info timed = {.has_tof = true, .tof_resolution_ps = 400};
-
-static int set_up(void **state)
-{
-    uint64_t seed = test_seed();
-    lors = (lr_lors){.scanner = case_scanner()};
-    grid = case_grid();
-    events = case_events(COUNT, &seed);
-    return 0;
-}
-
-static lr_listmode_params params_of(int model, const lr_events_info *info)
-{
-    lr_listmode_params params = {
-        .lors = &lors, .grid = &grid, .events = events, .count = COUNT, .info = info, .threads = 2};
-    case_kernel(&params, (enum case_model)model);
-    return params;
-}
 
 /* --- projections of the same numbers by two backends --- */
 

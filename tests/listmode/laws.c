@@ -2,32 +2,10 @@
  * Copyright The LORaster authors
  *
  * Laws of projections in list mode, for the backend that argv[1] names; argv[2]: the only test to run. */
-#include "listmode/cases.h"
+#define COUNT 1800
 #include "listmode/native/kernels.h"
 #include "listmode/settings.h"
-
-enum { COUNT = 1800 };
-
-static lr_lors lors; /* only the scanner is set; list mode needs no more */
-static lr_grid grid;
-static lr_event *events;
-
-static int set_up(void **state)
-{
-    uint64_t seed = test_seed();
-    lors = (lr_lors){.scanner = case_scanner()};
-    grid = case_grid();
-    events = case_events(COUNT, &seed);
-    return 0;
-}
-
-static lr_listmode_params params_of(int model, const lr_events_info *info)
-{
-    lr_listmode_params params = {
-        .lors = &lors, .grid = &grid, .events = events, .count = COUNT, .info = info, .threads = 2};
-    case_kernel(&params, (enum case_model)model);
-    return params;
-}
+#include "listmode/usual.h"
 
 typedef void case_fn(const lr_listmode_params *params);
 

@@ -61,17 +61,11 @@ struct made {
 
 /* --- scanners --- */
 
-static int number_from(const char *variable, int usual)
-{
-    const char *text = getenv(variable);
-    return text != NULL ? atoi(text) : usual;
-}
-
 /* Makes few enough LORs for a processor, unless the environment asks for more. */
 static void make_scanner(struct made *made)
 {
-    const int asked = number_from("LORASTER_TEST_CRYSTALS", -1);
-    int most = asked >= 0 ? asked : 3;
+    const char *asked = getenv("LORASTER_TEST_CRYSTALS");
+    int most = asked != NULL ? atoi(asked) : 3;
     do {
         /* Modules keep their outlines, but have fewer crystals. */
         const lr_scanner *fine = keep(lr_scanner_read(made->name, NULL));

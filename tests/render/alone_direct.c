@@ -40,19 +40,15 @@ static void find_extent(const int margin[3], int extent[3])
     extent[2] = size[1] + 2 * margin[2];
 }
 
-/* Index of a voxel's number in the texture. A texel holds four slices; the slice index runs fastest. */
-static int64_t texel_place(const int margin[3], int x, int y, int z)
-{
-    int extent[3];
-    find_extent(margin, extent);
-    return 4LL * (margin[0] + extent[0] * (x + margin[1] + extent[1] * (y + margin[2]))) + z;
-}
-
 /* Every voxel [nz][ny][nx] of `values` is copied to its texel, or from it. */
 static void copy_voxels(const int margin[3], float *values, float *texels, bool to_texels)
 {
+    int extent[3];
+    find_extent(margin, extent);
     for (int k = 0; k < VOXELS; k++) {
-        float *texel = &texels[texel_place(margin, k % size[0], k / size[0] % size[1], k / size[0] / size[1])];
+        /* A texel holds four slices; the slice index runs fastest. */
+        const int x = k % size[0], y = k / size[0] % size[1], z = k / size[0] / size[1];
+        float *texel = &texels[4LL * (margin[0] + extent[0] * (x + margin[1] + extent[1] * (y + margin[2]))) + z];
         if (to_texels)
             *texel = values[k];
         else

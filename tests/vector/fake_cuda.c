@@ -446,14 +446,6 @@ bool lr_cuda_renders(int device)
     return fake_cuda.renders == device || (device == 0 && getenv("LR_TEST_FAKE_RENDERS") != NULL);
 }
 
-static lr_status read_all(const struct gl_buffer *buffer, struct gl_context *ctx)
-{
-    assert_ok(gl_context_make_current(ctx));
-    const lr_status status = gl_buffer_read(buffer, 0, buffer->size_bytes, arriving);
-    gl_context_release(ctx);
-    return status;
-}
-
 /* Fills the copy with 0xff bytes, so that later reads show. */
 static void end_lending(size_t bytes)
 {
@@ -473,10 +465,10 @@ lr_status lr_cuda_take(const struct lr_cuda_object *objects, int count, struct g
     lent = malloc(bytes);
     arriving = malloc(bytes);
     memset(lent, 0xff, bytes);
-    lr_status status = read_all(buffer, ctx);
-    assert_ok(status);
-    status = lr_cuda_check((int)tell(NULL, &(struct step){.to = lent, .from = arriving, .bytes = bytes}),
-                           "a buffer that is lent", gl_context_log(ctx));
+    assert_ok(gl_context_make_current(ctx), gl_buffer_read(buffer, 0, buffer->size_bytes, arriving));
+    gl_context_release(ctx);
+    lr_status status = lr_cuda_check((int)tell(NULL, &(struct step){.to = lent, .from = arriving, .bytes = bytes}),
+                                     "a buffer that is lent", gl_context_log(ctx));
     if (status != LR_OK) {
         end_lending(bytes);
         return status;

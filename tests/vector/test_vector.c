@@ -20,12 +20,6 @@ enum { NUM_LENGTHS = length_of(lengths), BEYOND_A_BLOCK = 34000001 };
 
 /* --- numbers --- */
 
-static double number_at(int64_t k, int which)
-{
-    const double x = sin(0.37 * (double)k + which);
-    return which == 2 && k % 7 == 0 ? 0.0 : which == 2 ? fabs(x) + 0.1 : 3.0 * x;
-}
-
 static lr_vector make(int64_t count, lr_precision precision)
 {
     return kept_vector(place, count, precision);
@@ -34,7 +28,10 @@ static lr_vector make(int64_t count, lr_precision precision)
 static double *list_numbers(int64_t count, int which)
 {
     double *numbers = kept_doubles(count);
-    for (int64_t k = 0; k < count; k++) numbers[k] = number_at(k, which);
+    for (int64_t k = 0; k < count; k++) {
+        const double x = sin(0.37 * (double)k + which);
+        numbers[k] = which != 2 ? 3.0 * x : k % 7 == 0 ? 0.0 : fabs(x) + 0.1;
+    }
     return numbers;
 }
 
@@ -183,22 +180,17 @@ static void the_same_bits_as_the_hosts(void **state)
 /* --- copies --- */
 
 /* Copies between all places and precisions; numbers that need no rounding keep their bits. */
-static void check_copy(lr_precision from, lr_precision to, int64_t count)
-{
-    struct placed source = place_numbers(count, from, 0), target = place_numbers(count, to, 1);
-    assert_ok(lr_vector_copy(&source.part, &target.part));
-    double *found = read_numbers(&target.part);
-    for (int64_t k = 0; k < count; k++) {
-        const double expected = to == LR_FLOAT64 ? source.numbers[k] : (double)(float)source.numbers[k];
-        assert_true(found[k] == expected);
-    }
-    check_outside(&target);
-}
-
 static void copies(void **state)
 {
     for (int k = 0; k < 4 * NUM_LENGTHS; k++) {
-        check_copy((lr_precision)(k % 4 / 2), (lr_precision)(k % 2), lengths[k / 4]);
+        const lr_precision from = (lr_precision)(k % 4 / 2), to = (lr_precision)(k % 2);
+        const int64_t count = lengths[k / 4];
+        struct placed source = place_numbers(count, from, 0), target = place_numbers(count, to, 1);
+        assert_ok(lr_vector_copy(&source.part, &target.part));
+        double *found = read_numbers(&target.part);
+        for (int64_t n = 0; n < count; n++)
+            assert_true(found[n] == (to == LR_FLOAT64 ? source.numbers[n] : (double)(float)source.numbers[n]));
+        check_outside(&target);
         destroy_kept(NULL);
     }
 }

@@ -86,18 +86,6 @@ static void assert_same_row(const struct voxel_row *found, const struct row_copy
     assert_true(found->sum == wanted->sum);
 }
 
-static void compare_rows(const struct bench *bench, const struct voxel_result *result)
-{
-    const struct voxel_row *rows[2][2] = {{&result->point_sampled, &result->voxel_sampled},
-                                          {&result->point_exact, &result->voxel_exact}};
-    struct row_copy row = {0};
-    for (int k = 0; k < 4; k++) {
-        library_row(bench, result, k / 2 ? LR_MODE_EXACT : LR_MODE_SAMPLED, k % 2, &row);
-        assert_same_row(rows[k / 2][k % 2], &row);
-    }
-    row_copy_finish(&row);
-}
-
 /* Each LOR of the row lies in one window only, and the weights of its lines add up to its element. */
 static void compare_windows(const struct bench *bench, const struct voxel_result *result)
 {
@@ -144,7 +132,14 @@ static void windows_are_the_matrix(void **state)
             assert_int_equal(result->num_windows, bench->view.scanner->num_modules);
             assert_int_equal(result->samples[0] * result->samples[1] * result->samples[2], 4);
             assert_all(result->voxel_row >= 0 && result->point_sampled.count > 0, result->has_means);
-            compare_rows(bench, result);
+            const struct voxel_row *rows[4] = {&result->point_sampled, &result->voxel_sampled, &result->point_exact,
+                                               &result->voxel_exact};
+            struct row_copy row = {0};
+            for (int k = 0; k < 4; k++) {
+                library_row(bench, result, k / 2 ? LR_MODE_EXACT : LR_MODE_SAMPLED, k % 2, &row);
+                assert_same_row(rows[k], &row);
+            }
+            row_copy_finish(&row);
             compare_windows(bench, result);
         }
         destroy_kept(NULL);
