@@ -5,6 +5,7 @@
 #pragma once
 
 #include "args.h"
+#include "base/hash.h"
 
 #include <limits.h>
 #include <lr/lr.h>
@@ -207,6 +208,12 @@ struct common_folder {
 };
 lr_status common_folder_begin(struct common_folder *folder, struct report *report, const char *path);
 lr_status common_folder_end(const struct common_folder *folder, struct report *report, lr_status status);
+
+/* A uniform random number, 0 <= x < 1: number `index` of the sequence that starts from the seed. */
+static inline double common_random(uint64_t seed, int64_t index)
+{
+    return lr_split_uniform(lr_split_mix(seed, 1), (uint64_t)index + 1);
+}
 
 /* Checks every output that the verb's syntax declares: its ending must fit, its folder must exist, and it must not
  * be an input or a file that belongs to an input (lr_files_check). All other words that name files are inputs.

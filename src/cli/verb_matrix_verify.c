@@ -2,7 +2,6 @@
  * Copyright The LORaster authors
  *
  * matrix join, matrix verify. */
-#include "base/hash.h"
 #include "base/path.h"
 #include "matrix.h"
 #include "verbs.h"
@@ -422,9 +421,8 @@ static lr_status verify_file(struct verify *verify, struct cli_args *args)
     if (verify->samples == NULL || verify->sums == NULL)
         return report_error(verify->setup.report, LR_FAILED, "no memory for %lld rows", (long long)verify->num_sums);
     int64_t places[MOST_SAMPLES];
-    const uint64_t seed = lr_split_mix(verify->seed, 1);
     for (int64_t n = 0; n < count; n++) {
-        const int64_t drawn = (int64_t)(lr_split_uniform(seed, (uint64_t)n + 1) * (double)verify->num_sums);
+        const int64_t drawn = (int64_t)(common_random(verify->seed, n) * (double)verify->num_sums);
         places[n] = count == verify->num_sums ? n : drawn;
     }
     verify->num_samples = (int)matrix_sort_numbers(places, count);

@@ -89,7 +89,7 @@ static void make_scanner(struct made *made)
             fine->coincidence.max_ring_difference * modules[0].crystals[1] / fine->modules[0].crystals[1];
         made->scanner = keep(lr_scanner_create(&params));
         made->lors = keep(lr_lors_create(made->scanner, NULL));
-    } while (asked < 0 && most-- > 1 && made->lors->count > (test_is_full() ? MOST_LORS : FEW_LORS));
+    } while (asked == NULL && most-- > 1 && made->lors->count > (test_is_full() ? MOST_LORS : FEW_LORS));
 }
 
 /* The grids: 3 x 3 x 3 voxels in the middle, with every symmetry; one with odd numbers of voxels; and one without any

@@ -3,7 +3,6 @@
  *
  * recon of counts per LOR. The counts are read from a file or counted from events. If there are several ranks, each
  * rank has some whole module pairs and stores only the data of these pairs. */
-#include "base/hash.h"
 #include "cli/recon/measurement.h"
 
 #include <stdlib.h>

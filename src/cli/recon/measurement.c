@@ -2,7 +2,6 @@
  * Copyright The LORaster authors */
 #include "cli/recon/measurement.h"
 
-#include "base/hash.h"
 #include "base/path.h"
 
 #include <math.h>

@@ -34,23 +34,6 @@ static double count_projections(const struct recon *recon)
     return 1.0 + 2.0 * recon->run.iterations * part;
 }
 
-/* Reports the memory that the matrix would take with --store yes. The message appears if --store auto has not kept the
- * matrix on a software renderer, although at least 100 projections follow. On a software renderer, making the matrix
- * takes at least as long as 50 projections. */
-static lr_status say_not_kept(const struct setup *setup)
-{
-    static const double many = 100;
-    const lr_operator_info *info = lr_operator_get_info(setup->op);
-    const bool is_left_out = setup->store == LR_STORE_AUTO && !info->stored && !info->is_gpu;
-    lr_forecast forecast;
-    char size[32];
-    if (!is_left_out || setup->params.projections < many || strcmp(info->backend, "compute") != 0) return LR_OK;
-    CLI_TRY(lr_operator_forecast_projections(setup->op, setup->params.projections, LR_STORE_YES, &forecast));
-    report_info(setup->report, "the matrix is not kept: --store yes would take %s",
-                common_bytes(size, (int64_t)forecast.matrix_bytes));
-    return LR_OK;
-}
-
 /* Writes the image and its picture, and reports both files. */
 static lr_status write_image(const struct recon_run *run, bool stopped)
 {
@@ -92,7 +75,19 @@ static lr_status reconstruct_one(struct recon *recon, const char *name)
         const double all = count_projections(recon), cost = lr_osem_cost(setup->lors, measured->interleave);
         setup->params.projections = measured->data->index != NULL ? all - 1 + cost : all * cost;
         CLI_TRY(setup_operator(setup));
-        if (!setup->dry_run) CLI_TRY(say_not_kept(setup));
+
+        /* On a software renderer, making the matrix takes at least as long as 50 projections. --store auto therefore does
+         * not keep it there, which costs time if many projections follow. */
+        const lr_operator_info *info = lr_operator_get_info(setup->op);
+        if (!setup->dry_run && setup->store == LR_STORE_AUTO && !info->stored && !info->is_gpu &&
+            setup->params.projections >= 100 && strcmp(info->backend, "compute") == 0) {
+            lr_forecast forecast;
+            char size[32];
+            CLI_TRY(lr_operator_forecast_projections(setup->op, setup->params.projections, LR_STORE_YES, &forecast));
+            report_info(setup->report, "the matrix is not kept: --store yes would take %s",
+                        common_bytes(size, (int64_t)forecast.matrix_bytes));
+        }
+
         const double voxels = (double)lr_grid_num_voxels(&setup->grid), bytes = sizeof(float);
         const double array_bytes = bytes * (voxels * (2 + measured->subsets) + (double)measured->data->count);
         const bool is_deflated = lr_path_ends(run->output, ".gz");
