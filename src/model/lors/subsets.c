@@ -477,7 +477,7 @@ lr_status lr_osem_interleave(const lr_lors *lors, int subsets, int *interleave, 
     if (best.fold > 1 && isfinite(best.whole))
         snprintf(of_pairs, sizeof(of_pairs), " (of whole module pairs it would be %.3g %%)", 100.0 * best.whole);
     if (advised < subsets && fewer.found < best.found) {
-        snprintf(advice, sizeof(advice), ": that is uneven, and images may show it: take %d subsets (%.3g %%), or one",
+        snprintf(advice, sizeof(advice), ": if images show streaks, take %d subsets (%.3g %%) and more iterations",
                  advised, 100.0 * fewer.found);
     }
     lr_info(log,
