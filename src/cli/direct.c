@@ -105,7 +105,7 @@ lr_status direct_take_tof(struct direct_setup *setup, struct cli_args *args, dou
         report_info(args->report, "time resolution %.4g ps, of the histo-images", own_ps);
         *tof_ps = own_ps;
     } else if (!(*tof_ps > 0)) {
-        args_complain(args, "no histo-images tell the time resolution: give it by --tof-ps");
+        args_complain(args, "give the time resolution by --tof-ps: no histo-images tell it");
     }
     return args->status;
 }

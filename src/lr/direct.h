@@ -340,7 +340,8 @@ typedef struct lr_deposit_counts {
     int64_t too_tilted;   /* beyond the acceptance */
     int64_t outside_grid; /* events with their whole time-of-flight bin outside the grid */
     int64_t other_kind;   /* delayeds if prompts are deposited, prompts if delayeds are deposited */
-    double weight;        /* sum of the weights of deposited events */
+    double weight;        /* sum of the weights of deposited events, without the parts of their time-of-flight bins
+                             that lie outside the grid */
 } lr_deposit_counts;
 
 /* Deposits events in histo-images. The line of an event joins the centres of its crystals on the detection plane

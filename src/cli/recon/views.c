@@ -105,10 +105,7 @@ static lr_status take_view(void *user, const lr_histo_images *all, int view, con
     const size_t bytes = (size_t)num_voxels * sizeof(*values);
     const lr_poisson_stream stream = {
         .seed = measured->request->bootstrap_seed, .purpose = LR_RANDOM_REPLICATE, .first = view * num_voxels};
-    if (own->histo == NULL) {
-        CLI_TRY(assign_views(own, all));
-        own->digest = recon_digest(own->digest, &all->tof_ps, sizeof(all->tof_ps));
-    }
+    CLI_TRY(own->histo == NULL ? assign_views(own, all) : LR_OK);
     own->values += num_voxels;
     own->sums[0] += common_sum(values, num_voxels);
     own->digest = recon_digest(own->digest, values, (int64_t)bytes);
