@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The orientation of slices in all pictures. LORaster's frame is that of a patient who lies on the back, head first, with
- * x to the right side, y to the front and z to the head. Transaxial slices are seen from the feet and coronal slices from
- * the front, so the patient's right side is on the left of the picture. Sagittal slices have the front on the left. */
+ * The orientation of slices in all pictures. LORaster's frame is that of a patient who lies on the back, head first: x
+ * points to the patient's right side, y to the front and z to the head. Transaxial slices are seen from the feet, and
+ * coronal slices from the front. Both have the patient's right side on the left of the picture. Sagittal slices have
+ * the front on the left. */
 #pragma once
 
 #include <lr/picture.h>
