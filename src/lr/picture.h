@@ -82,8 +82,8 @@ LR_API lr_colour lr_colour_of(lr_colour_map map, double t);
 typedef struct lr_map_params {
     const float *values;
     int size[2];           /* columns and rows of the array */
-    int64_t stride[2];     /* number of elements from a column to the next, and from a row to the next; 0 = 1 and
-                              size[0] */
+    int64_t stride[2];     /* number of elements from a column to the next, and from a row to the next, which may be
+                              negative; 0 = 1 and size[0] */
     bool first_row_on_top; /* false: the first row is at the bottom, +y is up */
     int drawn_size[2];     /* size of the drawn map in screen pixels (nearest neighbour); 0 = one pixel per number */
     double low, high;      /* ends of the colour map; both 0 = least and largest finite value */
