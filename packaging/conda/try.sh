@@ -38,8 +38,8 @@ def stand_in(name, version, script):
 
 
 for package in {*needed.build, *needed.host, *needed.run} - {"python"}:
-    name, *version = re.split(r" >=|,", package)
-    stand_in(name, version[0] if version else "1", "true")
+    name, _, wanted = package.partition(" ")
+    stand_in(name, re.search(r"[\d.]*\d", wanted or "1")[0], "true")
 from_pypi = " ".join(f"'{package.replace(' ', '')}'" for package in {*needed.host, *needed.run}
                      if re.match("scikit|nanobind|numpy", package))
 stand_in("python", platform.python_version(), [
