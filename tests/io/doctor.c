@@ -193,6 +193,10 @@ static void planted_errors_are_found(void **state)
         {{.rest = "axial_length_mm: 2600\n"}, "looks like cm", SUSPECT(LENGTH)},
         {{.rest = "axial_length_mm: 10.24\n"}, "looks like inch", SUSPECT(LENGTH)},
         {{.rest = "axial_length_mm: 240\n"}, "8.3 % too much", SUSPECT(LENGTH)},
+        /* Rings of 260 mm, a gap of 300 mm between them. */
+        {{.ring = "radius_mm: 328, modules: 56, rings: 2, ring_pitch_mm: 560", .rest = ""},
+         "from z = -150 to 150 mm there are no crystals, and modules are 260 mm long",
+         NOTE(GAP)},
         /* rules */
         {{.rules = "field_of_view_mm: 700"}, "wider than the bore", SUSPECT(COINCIDENCE)},
         {{.rules = "field_of_view_mm: 57.6"}, "it looks like cm", SUSPECT(COINCIDENCE)},
