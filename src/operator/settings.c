@@ -9,6 +9,7 @@
 #include "base/vec.h"
 #include "model/scanner/scanner.h"
 
+#include <lr/design.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,36 +80,6 @@ static int64_t count_line(const struct hull *hull, const lr_grid *grid, const in
     return last < first ? 0 : (int64_t)(last - first) + 1;
 }
 
-/* The most likely slip of a person who gave a field that does not suit the detectors. Returns NULL for all other
- * fields, such as regions of interest and single slices. span_mm: edges of the box around the detectors. */
-static const char *likely_slip(const lr_grid *grid, const lr_scanner *scanner, const double span_mm[3])
-{
-    double field_mm[3], pitch_mm = HUGE_VAL;
-    bool is_tiny = lr_grid_num_voxels(grid) > 1;
-    for (int k = 0; k < 3; k++) {
-        field_mm[k] = grid->size[k] * grid->voxel_mm[k];
-        is_tiny = is_tiny && field_mm[k] < span_mm[k] / 8;
-    }
-    for (int m = 0; m < scanner->num_modules; m++)
-        pitch_mm = fmin(pitch_mm, fmin(scanner->modules[m].pitch_mm[0], scanner->modules[m].pitch_mm[1]));
-    /* Voxels of a region of interest are seldom finer than a fifth of a crystal. */
-    if (is_tiny && fmax(grid->voxel_mm[0], grid->voxel_mm[1]) < pitch_mm / 5)
-        return "were the voxels' edges given in cm or m? They are taken as mm";
-
-    const double narrow_mm = fmin(field_mm[0], field_mm[1]), wide_mm = fmax(field_mm[0], field_mm[1]);
-    const double bore_mm = fmin(span_mm[0], span_mm[1]), length_mm = span_mm[2];
-    const bool is_rod =
-        grid->size[0] > 1 && field_mm[2] > 2 * length_mm && field_mm[2] > 1.5 * wide_mm && wide_mm < bore_mm / 2;
-    const bool is_upright = field_mm[2] > 1.5 * length_mm && field_mm[2] > 0.6 * wide_mm &&
-                            narrow_mm < 1.2 * length_mm && narrow_mm < 0.6 * wide_mm; /* a disc that stands on edge */
-    if (is_rod || is_upright)
-        return "are the grid's axes swapped? Sizes are in the order x, y, z, and z runs along the scanner's axis";
-    if ((field_mm[0] > 2 * span_mm[0] && field_mm[1] > 2 * span_mm[1]) ||
-        field_mm[2] > 4 * fmax(length_mm, bore_mm / 2))
-        return "are the voxels 10 times too large? Their edges are in mm";
-    return NULL;
-}
-
 lr_status lr_coverage_check(const lr_grid *grid, const int samples[3], const lr_scanner *scanner, const lr_log *log)
 {
     static const double axes[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
@@ -152,24 +123,11 @@ lr_status lr_coverage_check(const lr_grid *grid, const int samples[3], const lr_
             grid->origin_mm[0], end[0], grid->origin_mm[1], end[1], grid->origin_mm[2], end[2], -sides[1].limit_mm,
             sides[0].limit_mm, -sides[3].limit_mm, sides[2].limit_mm, -sides[5].limit_mm, sides[4].limit_mm);
 
-    } else {
-        const struct half_space *sides = hull.sides;
-        const double span_mm[3] = {sides[0].limit_mm + sides[1].limit_mm, sides[2].limit_mm + sides[3].limit_mm,
-                                   sides[4].limit_mm + sides[5].limit_mm};
-        const double *voxel_mm = grid->voxel_mm;
-        const char *slip = likely_slip(grid, scanner, span_mm);
-        if (slip != NULL) {
-            lr_warn(log,
-                    "voxels of %.4g x %.4g x %.4g mm make a field of %.4g x %.4g x %.4g mm, and the detectors span "
-                    "%.4g x %.4g x %.4g mm (x, y, z): %s",
-                    voxel_mm[0], voxel_mm[1], voxel_mm[2], grid->size[0] * voxel_mm[0], grid->size[1] * voxel_mm[1],
-                    grid->size[2] * voxel_mm[2], span_mm[0], span_mm[1], span_mm[2], slip);
-        } else if (inside < total) {
-            lr_warn(log,
-                    "%lld of the grid's %lld voxels lie beyond the detectors and stay zero: a smaller grid saves their "
-                    "time and memory",
-                    (long long)(total - inside), (long long)total);
-        }
+    } else if (!lr_grid_warn_slip(grid, scanner, log) && inside < total) {
+        lr_warn(log,
+                "%lld of the grid's %lld voxels lie beyond the detectors and stay zero: a smaller grid saves their "
+                "time and memory",
+                (long long)(total - inside), (long long)total);
     }
 
     free(hull.sides);

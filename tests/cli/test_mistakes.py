@@ -56,12 +56,17 @@ CASES = {
     "voxels in m, many": (f"matrix {ON} --grid 60,50,3 --voxel-mm 0.01 --rows 0:1 -o o.h5", 0,
                           "warning", "a field of 0.6 x 0.5 x 0.03 mm", "given in cm or m?"),
     "voxels in cm": (f"sensitivity {ON} --grid 8,8,4 --voxel-mm 0.4 -o o.nii", 0,
-                     "warning", "voxels of 0.4 x 0.4 x 0.4 mm", "a field of 3.2 x 3.2 x 1.6 mm", "span 60 x 60 x 16 mm", "given in cm or m?"),
+                     "warning", "voxels of 0.4 x 0.4 x 0.4 mm", "a field of 3.2 x 3.2 x 1.6 mm", "span 60 x 60 x 16 mm",
+                     "given in cm or m?"),
     "voxels in tenths of a millimetre": (f"recon {ON} --grid 6,5,3 --voxel-mm 30,30,40 --samples 1 --data y.h5 "
                                          "--iterations 1 -o o.nii", 0, "warning", "a field of 180 x 150 x 120 mm",
                                          "10 times too large?"),
     "a long axis across": (f"simulate {ON} --grid 6,6,30 --voxel-mm 4 --phantom point --counts 1000 -o o.h5", 0,
                            "warning", "a field of 24 x 24 x 120 mm", "axes swapped?", "z runs along the scanner"),
+    "a long axis across, photon pairs": ("simulate --scanner ring.yaml --grid 6,6,30 --voxel-mm 4 --phantom point "
+                                         "--counts 100 --tof-ps 300 -o o.petsird", 0, "warning", "axes swapped?"),
+    "a long axis across, list mode": (f"{LISTMODE.replace(AT, '--grid 3,10,10 --voxel-mm 4')} --kernel line", 0,
+                                      "warning", "a field of 12 x 40 x 40 mm", "axes swapped?"),
     "sizes z,y,x of an image": (f"{PROJECT} --image upright.nii", 0, "warning", "a field of 12 x 40 x 40 mm",
                                 "axes swapped?"),
     "voxels with a unit": (f"{MATRIX} --grid 6,5,3 --voxel-mm 3mm", 2, "--voxel-mm 3mm", "leave out the unit"),
