@@ -83,6 +83,9 @@ run_ctest() {
 # machines that have one, and to --full.
 cuda='-DCMAKE_CUDA_ARCHITECTURES=80-virtual;90'
 [ "$full" = yes ] || nvidia-smi -L > /dev/null 2>&1 || cuda=-DCMAKE_CUDA_ARCHITECTURES=90-virtual
+# What a compiler has made before, in this checkout or in another, is not made again.
+export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_CUDA_COMPILER_LAUNCHER=ccache
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 # Debian's Python has the packages that this script installs; another one found first may not.
 python=-DPython3_EXECUTABLE=/usr/bin/python3
 # build PRESET LEFT_OUT [OPTION...]: LEFT_OUT are labels of tests, as tests/CMakeLists.txt has them.
