@@ -12,7 +12,7 @@
 
 static const char *unit_of(const struct measurement *measured)
 {
-    return measurement_counts_emissions(measured) ? "emissions" : "in all (no emissions: its scale is not known)";
+    return measurement_counts_emissions(measured) ? "emissions" : "in all (relative: --kernel exact counts emissions)";
 }
 
 static double emissions(const struct recon_run *run)
