@@ -12,7 +12,9 @@
 
 static const char *unit_of(const struct measurement *measured)
 {
-    return measurement_counts_emissions(measured) ? "emissions" : "in all (relative: --kernel exact counts emissions)";
+    if (measurement_counts_emissions(measured)) return "emissions";
+    return measured->request->family == RECON_DIRECT ? "in all (relative: factors by direct factors count emissions)"
+                                                     : "in all (relative: --kernel exact counts emissions)";
 }
 
 static double emissions(const struct recon_run *run)
