@@ -158,7 +158,7 @@ static const struct {
     {"verbosity", "--verbose"},
 };
 
-/* Options that users expect of a verb, and how to get what they stand for without them. */
+/* Options that a verb lacks although users expect them, and what to do instead. */
 #define PHANTOM_FIRST                                                                                                  \
     "make the phantom first (loraster phantom cylinder --radius-mm 20 --grid ... -o p.nii), and give it as --image "   \
     "p.nii"

@@ -412,7 +412,7 @@ static double measure(struct partition *partition)
     return worst;
 }
 
-/* What is found for a number of subsets. */
+/* The interleaving that suits a number of subsets, and the unevenness that was measured. */
 struct interleaving {
     int fold;     /* 0 = some subset would have no LOR */
     double found; /* unevenness of the subsets */
@@ -456,7 +456,7 @@ lr_status lr_osem_interleave(const lr_lors *lors, int subsets, int *interleave, 
 
     struct interleaving best = {0}, fewer = {0};
     if (status == LR_OK) status = interleave_by(&partition, subsets, &best, log);
-    /* Of uneven subsets, fewer are more even. */
+    /* The advice for uneven subsets: the first smaller number that is even enough, or else 2. */
     int advised = subsets;
     while (status == LR_OK && best.fold > 0 && best.found > UNEVEN && advised > 2) {
         advised = advised > 3 ? advised / 2 : 2;
