@@ -199,7 +199,7 @@ def test_help_has_the_arguments():
 def test_voxels_that_look_like_m_are_told_of(scanner, caplog):
     with caplog.at_level(logging.WARNING, "loraster"):
         lr.Operator(scanner, (50, 50, 2), 0.02, backend="native", store=False)
-    assert "a voxel less than a hundredth of a crystal (4 mm): voxel edges are given in mm" in caplog.text
+    assert "were the voxels' edges given in cm or m? They are taken as mm" in caplog.text
 
 
 def test_grids_that_make_no_sense_are_refused(scanner):
