@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core, _progress
-from ._arguments import check_resolution, check_type
+from ._arguments import check_resolution, check_type, whole_numbers
 from .scanner import Scanner
 
 _MM_PER_PS = 0.299792458 / 2
@@ -74,7 +74,7 @@ class ListMode:
                     )
             self._core = _core.ListMode.of_columns(
                 scanner._core,
-                np.ascontiguousarray(crystals, dtype=np.int32),
+                whole_numbers(crystals, np.int32, "event {} names the crystal {}"),
                 _column(tof_mm, np.float32),
                 _column(time_ms, np.int64),
                 _column(weights, np.float32),

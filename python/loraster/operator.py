@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core, _grid, _progress
-from ._arguments import check_resolution, check_type
+from ._arguments import check_resolution, check_type, whole_numbers
 from ._arrays import check_output, output_like, result_like
 from .listmode import ListMode
 from .scanner import Scanner, png
@@ -393,7 +393,7 @@ class Operator:
         if isinstance(rows, slice):
             rows = np.arange(*rows.indices(num_rows))
         if rows is not None:
-            rows = np.ascontiguousarray(rows, dtype=np.int64)
+            rows = whole_numbers(rows, np.int64, "row {} names the LOR {}")
             num_rows = len(rows)
         with _progress.listening(progress) as listener:
             values, columns, starts = self._core.csr(rows, listener)
@@ -401,7 +401,7 @@ class Operator:
 
     def row(self, lor: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """The voxels, numbered ix + nx (iy + ny iz), and elements of one LOR: its tube of response."""
-        values, columns, _ = self._core.csr(np.array([lor], np.int64), None)
+        values, columns, _ = self._core.csr(whole_numbers([lor], np.int64, "row {} names the LOR {}"), None)
         return columns, values
 
     def column(self, voxel: Union[int, Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core, _grid
+from ._arguments import whole_numbers
 
 
 class Finding(NamedTuple):
@@ -187,11 +188,11 @@ class Scanner:
 
     def lor_crystals(self, lors: Optional[ArrayLike] = None) -> NDArray[np.int32]:
         """[n, 2] the crystals of LORs, that of the lower module first. lors: [n] numbers; None = all."""
-        return self._core.lor_crystals(None if lors is None else np.ascontiguousarray(lors, dtype=np.int64))
+        return self._core.lor_crystals(None if lors is None else whole_numbers(lors, np.int64, "row {} names the LOR {}"))
 
     def lor_of(self, crystals: ArrayLike) -> NDArray[np.int64]:
         """[n] the LOR of each pair of crystals, in either order; -1 out of coincidence. crystals: [n, 2]."""
-        return self._core.lor_of(np.ascontiguousarray(crystals, dtype=np.int32))
+        return self._core.lor_of(whole_numbers(crystals, np.int32, "row {} names the crystal {}"))
 
     def _repr_png_(self) -> bytes:
         return png(lambda path: _core.scanner_png(path, self._core))

@@ -175,6 +175,12 @@ def test_operators_that_make_no_sense_are_refused(scanner, arguments, sentence):
          r"event 0 has tof_ps 1.2e\+07, beyond the scanner's bore: is it in fs\?"),
         (lambda scanner: lr.ListMode(scanner, crystals=[[0, 300, 5]]), ValueError,
          r"crystals has the shape \(1, 3\), and \(n, 2\) is wanted"),
+        (lambda scanner: lr.ListMode(scanner, crystals=[[0, 300], [0.7, 1600.2]]), ValueError,
+         r"event 1 names the crystal 0.7: whole numbers are wanted; is it the right column\?"),
+        (lambda scanner: lr.ListMode(scanner, crystals=[[0, float("nan")]]), ValueError, "names the crystal nan: whole"),
+        (lambda scanner: lr.ListMode(scanner, crystals=[[0, 2**32]]), ValueError, "numbers up to 2147483647 are wanted"),
+        (lambda scanner: scanner.lor_of([[0.5, 300]]), ValueError, "names the crystal 0.5: whole numbers"),
+        (lambda scanner: scanner.lor_crystals([1.5]), ValueError, "row 0 names the LOR 1.5: whole numbers"),
         (lambda scanner: lr.write("y.nii", np.zeros(3, np.float32), voxel_mm=2.5), ValueError,
          "image has 1 dimension, and 3 are needed, .*: data go with scanner="),
     ],
@@ -193,7 +199,7 @@ def test_help_has_the_arguments():
 def test_voxels_that_look_like_m_are_told_of(scanner, caplog):
     with caplog.at_level(logging.WARNING, "loraster"):
         lr.Operator(scanner, (50, 50, 2), 0.02, backend="native", store=False)
-    assert "a voxel less than a hundredth of a crystal (4 mm): voxel edges are given in mm" in caplog.text
+    assert "were the voxels' edges given in cm or m? They are taken as mm" in caplog.text
 
 
 def test_grids_that_make_no_sense_are_refused(scanner):

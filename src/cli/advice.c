@@ -115,12 +115,16 @@ static const char *describe(const char *taker, const char *path)
     };
     static const char array[] = ": it looks like a NumPy array, which does not say whose LORs its numbers are: write "
                                 "LOR data as docs/formats/lor-data.md shows, or give an image with project --image";
+    static const char list[] =
+        ": it looks like list mode: make LOR data of it first (loraster events convert FILE counts.h5)";
     if (access(path, R_OK) != 0) return ""; /* only files that can be read are described */
     const lr_file_kind kind = lr_file_kind_of(path);
     size_t row = 0;
     while (row < NUM_TAKERS && strcmp(takers[row].name, taker) != 0) row++;
     if (row == NUM_TAKERS || (takers[row].kinds & 1U << kind) != 0) return "";
     if (kind == LR_FILE_DATA && lr_path_ends(path, ".hs")) return ""; /* these files also describe scanners */
+    const bool is_list = kind == LR_FILE_EVENTS || kind == LR_FILE_PETSIRD;
+    if (is_list && strcmp(taker, "sinogram") == 0) return list;
     return kind == LR_FILE_IMAGE && lr_path_ends(path, ".npy") ? array : words[kind];
 }
 

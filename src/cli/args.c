@@ -158,6 +158,21 @@ static const struct {
     {"verbosity", "--verbose"},
 };
 
+/* Options that a verb lacks although users expect them, and what to do instead. */
+#define PHANTOM_FIRST                                                                                                  \
+    "make the phantom first (loraster phantom cylinder --radius-mm 20 --grid ... -o p.nii), and give it as --image "   \
+    "p.nii"
+static const struct {
+    const char *verb, *option, *words;
+} elsewhere[] = {
+    {"simulate", "--scatter",
+     "scatter is not simulated: GATE's list mode has it (docs/guide/gate.md), and recon --additive takes its estimate"},
+    {"simulate", "--radius-mm", PHANTOM_FIRST},
+    {"simulate", "--contrast", PHANTOM_FIRST},
+    {"simulate", "--at", PHANTOM_FIRST},
+    {"simulate", "--value", PHANTOM_FIRST},
+};
+
 /* Reads one option and its value from argv, and returns the number of words that were read. The error about an unknown
  * option suggests the option that was probably meant. */
 static int take_option(struct cli_args *args, char *const *argv)
@@ -170,6 +185,12 @@ static int take_option(struct cli_args *args, char *const *argv)
         char name[64];
         snprintf(name, sizeof(name), "%.*s", (int)length, text);
         const char *verb = args->verb->name, *meant = NULL;
+        for (size_t k = 0; k < sizeof(elsewhere) / sizeof(elsewhere[0]); k++) {
+            if (strcmp(verb, elsewhere[k].verb) == 0 && edit_distance(name, elsewhere[k].option) == 0) {
+                args_complain(args, "%s has no option %s: %s", verb, name, elsewhere[k].words);
+                return 1;
+            }
+        }
         for (size_t k = 0; meant == NULL && k < sizeof(synonyms) / sizeof(synonyms[0]); k++) {
             const char *ours = synonyms[k].ours;
             if (edit_distance(name + strspn(name, "-"), synonyms[k].other) == 0 &&
@@ -427,9 +448,11 @@ const char *args_required(struct cli_args *args, const char *name)
     if (text != NULL) return text;
     const bool is_bare = args->num_given == 0 && args->num_positional == 0; /* if nothing was given, the error also
                                                                                shows an example */
-    args_complain(args, "%s needs %s %s%s%s", args->verb->name, name,
-                  find_option(args->verb, name, strlen(name))->metavar, is_bare ? " and more: " : "",
-                  is_bare ? args->verb->example : "");
+    const bool is_forecast = strcmp(name, "-o") == 0 && args_has(args, "--dry-run");
+    args_complain(
+        args, "%s needs %s %s%s%s%s", args->verb->name, name, find_option(args->verb, name, strlen(name))->metavar,
+        is_bare ? " and more: " : "", is_bare ? args->verb->example : "",
+        is_forecast ? ", which --dry-run does not write: the forecast depends on its format and its disk" : "");
     return "";
 }
 

@@ -151,7 +151,8 @@ static struct request read_request(struct cli_args *args)
         args_complain(args, "--duration belongs to list mode (.petsird, .Cdh, .tsv)");
 
     if (request.randoms >= 1)
-        args_complain(args, "--randoms %s: the share of the counts that are randoms, such as 0.3",
+        args_complain(args,
+                      "--randoms %s: the share of the counts that are randoms must be below 1: give 0.3 for 30 %%",
                       args_text(args, "--randoms"));
     if (request.additive != NULL && !(request.randoms > 0))
         args_complain(args, "--additive writes the expected randoms: give their share with --randoms");
@@ -444,7 +445,7 @@ static const struct cli_option simulate_options[] = {
     {"--expected", NULL, "write the expectation instead of Poisson counts", NULL},
     {"--seed", "N", "of the Poisson counts; default 1", NULL},
     {"--truth", "IMAGE", "also write the activity, as emissions per voxel; not with --tof-ps", NULL},
-    {"-o", "FILE", "LOR data (HDF5, STIR's .hs) or list mode (.petsird, .Cdh)", NULL},
+    {"-o", "FILE", "LOR data (.h5, .hdf5, STIR's .hs) or list mode (.petsird, .Cdh, .tsv)", NULL},
     {"--duration", "S", "of list mode, seconds; default 60", NULL},
     {"--tof-ps", "PS", "list mode with times of flight, FWHM: photon pairs followed one by one, N = --counts", NULL},
     {LOR_FACTORS_MU_AS},

@@ -169,7 +169,7 @@ static lr_status take(struct lr_operator *op, struct search *search, const struc
     if (backend->is_gpu) op->passed_over[0] = '\0';
     if (search->is_gpu_refused && op->passed_over[0] != '\0')
         lr_warn(op->params.log, "using backend %s and not the graphics processor: %s", choice->name, op->passed_over);
-    else if (search->is_refused)
+    else if (search->is_refused && choice->is_reference) /* a renderer in software is no loss beside `native` */
         lr_info(op->params.log, "using backend %s: %s", choice->name, search->why);
     return LR_OK;
 }

@@ -86,6 +86,9 @@ CASES = {
     "a point to draw from outside": (f"render {ON} --at 500,0,0 -o o", 3, "(500, 0, 0)", "--at", "in mm"),
     # --- geometry
     "a diameter for the radius": ("scanner check ./double.yaml", 3, "looks like the diameter", "60 mm"),
+    "a diameter for the radius, without a check": (f"sensitivity --scanner double.yaml --backend native {AT} -o o.nii", 0,
+                                                   "warning", "looks like the diameter",
+                                                   "loraster scanner check double.yaml"),
     "half of the radius": ("scanner check ./half.yaml", 3, "looks like half", "50.93 mm"),
     "a radius in cm": ("scanner check ./cm.yaml", 3, "the radius looks like cm (60 mm)"),
     "a radius in m": ("scanner check ./m.yaml", 3, "the radius looks like m (60 mm)"),
@@ -117,9 +120,16 @@ CASES = {
                           "none.txt", "0 everywhere", "efficiencies"),
     "efficiencies of 0, recon": (f"{RECON} --data y.h5 --efficiencies none.txt", 3,
                                  "none.txt", "efficiencies are 0 everywhere", "right file"),
+    "list mode as a sinogram": ("sinogram e.petsird --scanner ring.yaml -o o.png", 3,
+                                "e.petsird", "list mode", "events convert FILE counts.h5"),
+    "lists of two scanners": ("events merge e.petsird tof.petsird -o o.petsird", 3, "tof.petsird", "another scanner's"),
     "an empty file as data": (f"{RECON} --data empty.h5", 3, "empty.h5", "is empty", "make it again"),
     "several images in one array": (f"{PROJECT} --image four.npy --grid 6,5,3 --voxel-mm 3", 3,
                                     "four.npy", "4 dimensions", "[nz][ny][nx]"),
+    "one slice in an array": (f"{PROJECT} --image slice.npy --grid 6,5,3 --voxel-mm 3", 3,
+                              "slice.npy", "2 dimensions", "[nz][ny][nx]", "reshape(nz, ny, nx)"),
+    "an array of another grid": (f"{PROJECT} --image cube.npy --grid 5,5,5 --voxel-mm 3", 3,
+                                 "cube.npy", "[3][5][6]", "[5][5][5]", "own grid, 6,5,3"),
     "a table as list mode": (f"{RECON} --events eff.csv", 3, "eff.csv", "CSV", "PETSIRD", "python.md#list-mode", "gate.md"),
     "a point and a grid": (f"{MATRIX} --at 0,0,0 {AT}", 2, "--at", "no grid", "leave out --grid"),
     "a file without its option": ("view ring.yaml", 2, "Did you mean --scanner ring.yaml"),
@@ -149,6 +159,9 @@ CASES = {
     "cuda for list mode that is not here": (
         f"recon --operator listmode --backend cuda --scanner ring.yaml {AT} --events e.petsird -o o.nii", 4,
         "no CUDA", "--backend auto"),
+    "scatter": (f"simulate {ON} {AT} --phantom point --scatter 0.3 -o o.h5", 2, "--scatter", "not simulated", "gate.md"),
+    "a phantom's radius": (f"simulate {ON} {AT} --phantom cylinder --radius-mm 20 -o o.h5", 2,
+                           "loraster phantom cylinder --radius-mm 20", "--image p.nii"),
     "a device for the processor": (f"{SENSITIVITY} --device 5", 0, "warning", "--device 5 has no effect", "processor"),
     "gpu": (f"{SENSITIVITY_BY} --backend gpu", 2, "--backend gpu", "compute"),
     "a word that nearly is one": (f"{RECON} --data y.h5 --algorithm osme", 2, "did you mean osem"),
@@ -175,6 +188,8 @@ CASES = {
     "a time resolution of LOR data": (f"{RECON} --data y.h5 --tof-ps 400", 2, "--tof-ps", "direct or listmode"),
     "a resolution wider than the image": (f"{RECON} --data y.h5 --psf-mm 100", 2,
                                           "100 mm along x", "wider than the image", "18 mm"),
+    "a resolution wider than crystals": (f"{RECON.replace(AT, '--grid 15,15,3 --voxel-mm 3')} --data y.h5 --psf-mm 13,13,0",
+                                         0, "warning", "13 mm", "crystals of 4 mm", "the image's sum grows"),
     "a seed that is left out": (f"{RECON.replace(' -o o.nii', '')} --data y.h5 --bootstrap -o o.nii", 2,
                                 "--bootstrap SEED"),
     "negative time of flight": (f"{DIRECT} --data y.h5 --tof-ps -400", 2, "--tof-ps -400", "positive"),
@@ -236,6 +251,8 @@ CASES = {
     "voxels of 8 m": (f"{SENSITIVITY.replace(AT, '--grid 6,5,3 --voxel-mm 8000')}", 2, "edges are in mm"),
     "a device by its kind": (f"{SENSITIVITY} --device gpu", 2, "--device 0 (loraster info lists them)"),
     "a share in percent": (f"simulate {ON} {AT} --phantom point --counts 9 --randoms 30% -o o.h5", 2, "30 % is 0.3"),
+    "a share above 1": (f"simulate {ON} {AT} --phantom point --counts 9 --randoms 30 -o o.h5", 2,
+                        "must be below 1", "0.3 for 30 %"),
     "a dash for two hyphens": (f"{RECON} \u2013\u2013data y.h5".replace("\u2013\u2013", "\u2013"), 2,
                                "type two hyphens: --data"),
     "a sign for a hyphen": (f"{MATRIX} --at 5,0,\u22122", 2, "type a hyphen"),
@@ -249,6 +266,7 @@ CASES = {
     "UTF-16": ("scanner show ./utf16.yaml", 3, "utf16.yaml", "save it as UTF-8"),
     "an empty PETSIRD file": (f"{RECON} --events empty.petsird", 3, "empty.petsird", "copy it again"),
     # --- outputs
+    "a forecast of no output": (f"matrix {ON} {AT} --dry-run", 2, "matrix needs -o FILE", "--dry-run", "its format"),
     "no output": (f"project {ON} --image x.nii", 2, "-o FILE"),
     "an output in no folder": (f"project {ON} --image x.nii -o no/o.h5", 1, "no folder no", "make it first"),
     "an output within a file": (f"project {ON} --image x.nii -o x.nii/o.h5", 1, "x.nii", "is a file"),
@@ -313,9 +331,12 @@ class Mistakes(ProgramTest):
         Path("utf16.yaml").write_bytes(README_RING.encode("utf-16"))
         write_npy("cube.npy", (3, 5, 6), [1.0] * 90)
         write_npy("four.npy", (2, 3, 5, 6), [1.0] * 180)
+        write_npy("slice.npy", (5, 6), [1.0] * 30)
         simulate = f"simulate {self.on_ring} {GRID} --phantom spheres --counts 9000"
         for name in ("y.h5", "e.petsird", "e.Cdh"):
             self.good(f"{simulate} -o {name}")
+        self.write("right.yaml", README_RING)
+        self.good(f"simulate --scanner right.yaml {GRID} --phantom point --counts 90 --tof-ps 300 -o tof.petsird")
         self.good("direct deposit --activity x.nii --scanner penn-labr3 --count 99 --backend cpu --azimuths 2",
                   "--tilts 1 --grid 64,64,16 --voxel-mm 8 -o d.h5")
         self.good(f"factors --scanner {self.scanner} --efficiencies percent.txt -o zero.h5")
@@ -400,6 +421,39 @@ class Mistakes(ProgramTest):
         self.assertNotIn("radius", done.stdout + done.stderr)
         os.remove("box.yaml")
 
+    def test_subsets_of_few_angles(self):
+        """Two panels have few directions: subsets differ, and fewer are advised; a ring of many crystals is even."""
+        panel = "crystals: [8, 4], pitch_mm: [3, 3], face_mm: [2.9, 2.9], depth_mm: 12}"
+        self.write("panels.yaml", "name: panels\nmodules:\n"
+                   f"  - {{centre_mm: [0, 40, 0], u: [1, 0, 0], v: [0, 0, 1], {panel}\n"
+                   f"  - {{centre_mm: [0, -40, 0], u: [-1, 0, 0], v: [0, 0, 1], {panel}\n")
+        for scanner, subsets, is_advised in (("panels", 7, True), ("right", 2, False)):
+            self.good(f"simulate --scanner {scanner}.yaml {AT} --phantom point --counts 900 -o few.h5")
+            said = self.good(f"recon --scanner {scanner}.yaml {AT} --data few.h5 --algorithm osem --subsets {subsets}",
+                             "--iterations 1 -o few.nii").stderr
+            self.assertIn("in number or direction", said)
+            self.assertEqual("take 2 subsets (" in said, is_advised, said)
+        for name in ("panels.yaml", "few.h5", "few.nii"):
+            os.remove(name)
+
+    def test_left_out_counts_are_said(self):
+        """Counts of LORs that no voxel reaches are part of no iteration."""
+        said = self.good(f"recon {ON} --grid 1,1,3 --voxel-mm 3,3,4 --data y.h5 --iterations 1 -o few.nii").stderr
+        self.assertRegex(said, r"iteration 1: .*measured \d+ \(and \d+ are left out\), estimated before the update")
+        os.remove("few.nii")
+
+    def test_modules_mirrored_by_twos(self):
+        """Two of five sides are too many for a suspicion, and are said."""
+        panel = "crystals: [8, 8], pitch_mm: [3, 3], face_mm: [2.9, 2.9], depth_mm: 12}"
+        sides = ((30, 0, 0, "[0, 1, 0]", "[0, 0, 1]"), (-30, 0, 0, "[0, -1, 0]", "[0, 0, 1]"),
+                 (0, 30, 0, "[1, 0, 0]", "[0, 0, 1]"), (0, -30, 0, "[-1, 0, 0]", "[0, 0, 1]"),
+                 (0, 0, 30, "[-1, 0, 0]", "[0, 1, 0]"))
+        self.write("box.yaml", "name: box\nmodules:\n" + "".join(
+            f"  - {{centre_mm: [{x}, {y}, {z}], u: {u}, v: {v}, {panel}\n" for x, y, z, u, v in sides))
+        said = self.good("scanner", "check", "./box.yaml").stdout
+        self.assertIn("2 of 5 modules count their crystals the other way round than the others", said)
+        os.remove("box.yaml")
+
     def test_interleaved_subsets_count_for_the_matrix(self):
         """Three iterations of seven subsets keep the matrix as four do; one sensitivity does not."""
         ring = f"--scanner ring.yaml {AT} --backend native --dry-run -o o.nii"
@@ -408,10 +462,8 @@ class Mistakes(ProgramTest):
             self.assertEqual(self.json(command)["forecast"]["matrix_bytes"] > 0, keeps, command)
 
     def test_right_radius_passes(self):
-        self.write("right.yaml", README_RING)
         done = self.good("scanner", "check", "./right.yaml")
         self.assertNotIn("arc", done.stdout + done.stderr)
-        os.remove("right.yaml")
 
 
 def add(name, case):

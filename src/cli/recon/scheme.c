@@ -3,6 +3,7 @@
 #include "cli/recon/run.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,8 +46,13 @@ static lr_status on_iteration(void *user, const lr_iteration *done)
     run->num_done++;
     struct report *report = measured->setup.report;
     if (done->has_fit) {
-        report_info(report, "iteration %d: log-likelihood %.9g, measured %.9g, estimated %.9g counts, %.2f s",
-                    done->number, done->log_likelihood, done->measured_counts, done->estimated_counts, done->seconds);
+        char left_out[64] = "";
+        if (done->left_out_counts > 0)
+            snprintf(left_out, sizeof(left_out), " (and %.9g are left out)", done->left_out_counts);
+        report_info(
+            report,
+            "iteration %d: log-likelihood %.9g, measured %.9g%s, estimated before the update %.9g counts, %.2f s",
+            done->number, done->log_likelihood, done->measured_counts, left_out, done->estimated_counts, done->seconds);
         if (done->penalty > 0) report_info(report, "iteration %d: penalty %.9g", done->number, done->penalty);
     } else {
         report_info(report, "iteration %d: %.3g s, device %.3g s", done->number, done->seconds, done->device_seconds);

@@ -730,7 +730,7 @@ static lr_status read_header(struct reader *reader)
     const lr_events_source *source = reader->source;
     lr_events_info *info = reader->stream->info;
     LR_TRY(lr_petsird_open(petsird, source->path, source->log));
-    if (reader->stream->sink != NULL || lr_petsird_compare(petsird).has_kinds) {
+    if (reader->stream->sink != NULL || source->scanner != NULL || lr_petsird_compare(petsird).has_kinds) {
         int32_t *numbers = lr_alloc(petsird->num_crystals, sizeof(*numbers), "numbers of crystals", petsird->log);
         reader->crystals.crystal_of = numbers;
         if (numbers == NULL) return LR_FAILED;

@@ -57,16 +57,18 @@ lr_image *lr_npy_image_read(const char *path, const lr_grid *grid, const lr_log 
                  (long long)shape[2], (long long)shape[1], (long long)shape[0]);
         return NULL;
     }
-    if (header.num_dims > 3) {
-        lr_error(log, LR_BAD_INPUT, "%s: has %d dimensions and an image has 3, [nz][ny][nx]: save one of its images",
-                 path, header.num_dims);
+    if (header.num_dims != 3) {
+        lr_error(log, LR_BAD_INPUT, "%s: has %d dimensions and an image has 3, [nz][ny][nx]: %s", path, header.num_dims,
+                 header.num_dims > 3 ? "save one of its images" : "save it with reshape(nz, ny, nx)");
         return NULL;
     }
-    if (header.num_dims != 3 || shape[0] != size[2] || shape[1] != size[1] || shape[2] != size[0]) {
-        lr_error(log, LR_BAD_INPUT,
-                 "%s: has %d dimensions of %lld, %lld, %lld elements where the grid needs [nz][ny][nx] = [%d][%d][%d]",
-                 path, header.num_dims, (long long)shape[0], (long long)shape[1], (long long)shape[2], size[2], size[1],
-                 size[0]);
+    if (shape[0] != size[2] || shape[1] != size[1] || shape[2] != size[0]) {
+        lr_error(
+            log, LR_BAD_INPUT,
+            "%s: has [%lld][%lld][%lld] elements where the grid needs [nz][ny][nx] = [%d][%d][%d]: give the array's "
+            "own grid, %lld,%lld,%lld",
+            path, (long long)shape[0], (long long)shape[1], (long long)shape[2], size[2], size[1], size[0],
+            (long long)shape[2], (long long)shape[1], (long long)shape[0]);
         return NULL;
     }
     const struct lr_image_layout layout = {{size[0], size[1], size[2]}, {0, 1, 2}, {false, false, false}, *grid};

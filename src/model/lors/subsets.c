@@ -272,6 +272,9 @@ lr_status lr_osem_subsets(const lr_lors *lors, int subsets, int32_t *subset_of, 
  * subsets of whole pairs and an unevenness of 0.2 to 1, the error was 2 to 60 times as large. */
 #define EVEN_ENOUGH 0.1
 
+/* Unevenness above which fewer subsets are advised. */
+#define UNEVEN 0.15
+
 /* POINTS: number of points. WAVES: number of Fourier components of the directions that are compared; component 0 is the
  * share of lines. */
 enum { POINTS = 48, WAVES = 4 };
@@ -409,11 +412,39 @@ static double measure(struct partition *partition)
     return worst;
 }
 
+/* The interleaving that suits a number of subsets, and the unevenness that was measured. */
+struct interleaving {
+    int fold;     /* 0 = some subset would have no LOR */
+    double found; /* unevenness of the subsets */
+    double whole; /* unevenness of subsets of whole pairs; INFINITY = not known */
+};
+
+/* Takes the first divisor whose subsets are even enough, or else the largest divisor whose subsets all have LORs. */
+static lr_status interleave_by(struct partition *partition, int subsets, struct interleaving *best, const lr_log *log)
+{
+    const lr_lors *lors = partition->lors;
+    *best = (struct interleaving){0, INFINITY, INFINITY};
+    partition->subsets = subsets;
+    for (int n = 1; n <= subsets && n <= lors->angles->count && best->found > EVEN_ENOUGH; n++) {
+        const int groups = subsets / n;
+        if (subsets % n != 0 || groups > lors->num_pairs) continue;
+        LR_TRY(lr_osem_subsets(lors, groups, partition->group_of, log));
+        partition->interleave = n;
+        const double found = measure(partition);
+        best->whole = n == 1 ? found : best->whole;
+        if (found < INFINITY) {
+            best->fold = n;
+            best->found = found;
+        }
+    }
+    return LR_OK;
+}
+
 lr_status lr_osem_interleave(const lr_lors *lors, int subsets, int *interleave, const lr_log *log)
 {
     *interleave = 1;
     if (lors->scanner == NULL || subsets <= 1) return LR_OK;
-    struct partition partition = {.lors = lors, .subsets = subsets};
+    struct partition partition = {.lors = lors};
     static const char *const what = "subsets";
     partition.group_of = lr_alloc(lors->num_pairs, sizeof(*partition.group_of), what, log);
     partition.sums = lr_alloc(subsets, sizeof(*partition.sums), what, log);
@@ -423,43 +454,37 @@ lr_status lr_osem_interleave(const lr_lors *lors, int subsets, int *interleave, 
         partition.group_of != NULL && partition.sums != NULL && partition.lines != NULL && partition.level != NULL;
     lr_status status = has_memory ? LR_OK : LR_FAILED;
 
-    /* Takes the first divisor whose subsets are even enough, or else the largest divisor whose subsets all have LORs,
-     * or else 0. */
-    const int places = lors->angles->count;
-    double whole = INFINITY, best_found = INFINITY;
-    int best = 0;
-    for (int n = 1; status == LR_OK && n <= subsets && n <= places && best_found > EVEN_ENOUGH; n++) {
-        const int groups = subsets / n;
-        if (subsets % n != 0 || groups > lors->num_pairs) continue;
-        status = lr_osem_subsets(lors, groups, partition.group_of, log);
-        if (status != LR_OK) break;
-        partition.interleave = n;
-        const double found = measure(&partition);
-        whole = n == 1 ? found : whole;
-        if (found < INFINITY) {
-            best = n;
-            best_found = found;
-        }
+    struct interleaving best = {0}, fewer = {0};
+    if (status == LR_OK) status = interleave_by(&partition, subsets, &best, log);
+    /* The advice for uneven subsets: the first smaller number that is even enough, or else 2. */
+    int advised = subsets;
+    while (status == LR_OK && best.fold > 0 && best.found > UNEVEN && advised > 2) {
+        advised = advised > 3 ? advised / 2 : 2;
+        status = interleave_by(&partition, advised, &fewer, log);
+        if (fewer.found <= UNEVEN) break;
     }
     lr_free_all(partition.group_of, partition.sums, partition.lines, partition.level);
-    if (has_memory) *interleave = best;
-    if (status == LR_OK && best == 0) {
+    if (has_memory) *interleave = best.fold;
+    if (status == LR_OK && best.fold == 0) {
         return lr_error(
             log, LR_USAGE,
             "%d subsets: some would have no LOR, of %lld pairs of modules with %d places around the axis; take fewer",
-            subsets, (long long)lors->num_pairs, places);
+            subsets, (long long)lors->num_pairs, lors->angles->count);
     }
-    if (status == LR_OK && best == 1) {
-        lr_info(log, "%d subsets of whole pairs of modules; subsets see points unevenly: by %.2g %%", subsets,
-                100.0 * best_found);
-    } else if (status == LR_OK) {
-        char of_pairs[96] = "";
-        if (isfinite(whole))
-            snprintf(of_pairs, sizeof(of_pairs), " (of whole module pairs it would be %.2g %%)", 100.0 * whole);
-        lr_info(log, "%d subsets of LORs interleaved %d-fold by angle; subsets see points unevenly: by %.2g %%%s",
-                subsets, best, 100.0 * best_found, of_pairs);
+    if (status != LR_OK) return status;
+    char made[64] = "whole pairs of modules", of_pairs[96] = "", advice[128] = "";
+    if (best.fold > 1) snprintf(made, sizeof(made), "LORs interleaved %d-fold by angle", best.fold);
+    if (best.fold > 1 && isfinite(best.whole))
+        snprintf(of_pairs, sizeof(of_pairs), " (of whole module pairs it would be %.3g %%)", 100.0 * best.whole);
+    if (advised < subsets && fewer.found < best.found) {
+        snprintf(advice, sizeof(advice), ": if images show streaks, take %d subsets (%.3g %%) and more iterations",
+                 advised, 100.0 * fewer.found);
     }
-    return status;
+    lr_info(log,
+            "%d subsets of %s; the lines of one subset through a point differ from those of all by %.3g %% in number "
+            "or direction%s%s",
+            subsets, made, 100.0 * best.found, of_pairs, advice);
+    return LR_OK;
 }
 
 double lr_osem_cost(const lr_lors *lors, int interleave)

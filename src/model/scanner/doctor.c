@@ -130,20 +130,16 @@ static bool find_belt(struct lr_examination *examination)
 
 /* --- the whole examination --- */
 
-lr_diagnosis *lr_scanner_examine(const lr_scanner_draft *draft, const lr_grid *grid, const lr_log *log)
+/* Prepares the modules and the belt of an examination. False if memory is short. */
+static bool prepare(struct lr_examination *examination)
 {
-    static void (*const checks[])(struct lr_examination *) = {
-        lr_examine_arc,     lr_examine_units,      lr_examine_overlaps, lr_examine_gaps, lr_examine_length,
-        lr_examine_normals, lr_examine_handedness, lr_examine_rules,    lr_examine_grid};
-    struct lr_examination examination = {
-        .draft = draft, .grid = grid, .low_mm = INFINITY, .high_mm = -INFINITY, .log = log};
-    lr_diagnosis *diagnosis = lr_alloc(1, sizeof(*diagnosis), "a diagnosis", log);
-    if (diagnosis == NULL) return NULL;
-    examination.diagnosis = diagnosis;
-    examination.modules = lr_alloc(draft->params.num_modules, sizeof(lr_module), "an examination", log);
-    for (int m = 0; examination.modules != NULL && m < draft->params.num_modules; m++) {
-        lr_module *module = &examination.modules[m];
-        *module = draft->params.modules[m];
+    const lr_scanner_params *params = &examination->draft->params;
+    examination->low_mm = INFINITY;
+    examination->high_mm = -INFINITY;
+    examination->modules = lr_alloc(params->num_modules, sizeof(lr_module), "an examination", examination->log);
+    for (int m = 0; examination->modules != NULL && m < params->num_modules; m++) {
+        lr_module *module = &examination->modules[m];
+        *module = params->modules[m];
         /* The normal of the front face, pointing towards the axis. If the normal is parallel to the axis, it points
          * towards the scanner's centre instead. */
         const double *f = module->centre_mm;
@@ -155,10 +151,46 @@ lr_diagnosis *lr_scanner_examine(const lr_scanner_draft *draft, const lr_grid *g
         for (int k = 0; k < 3; k++) module->normal[k] = (outward > 0 ? -n[k] : n[k]) / (length > 0 ? length : 1);
 
         const double half = lr_module_half_mm(module, 2);
-        examination.low_mm = fmin(examination.low_mm, module->centre_mm[2] - half);
-        examination.high_mm = fmax(examination.high_mm, module->centre_mm[2] + half);
+        examination->low_mm = fmin(examination->low_mm, module->centre_mm[2] - half);
+        examination->high_mm = fmax(examination->high_mm, module->centre_mm[2] + half);
     }
-    examination.failed = examination.modules == NULL || !find_belt(&examination);
+    return examination->modules != NULL && find_belt(examination);
+}
+
+/* Frees what prepare has made, and returns the diagnosis; NULL if memory was short. */
+static lr_diagnosis *finish(struct lr_examination *examination)
+{
+    lr_free_all(examination->modules, examination->belt.modules);
+    if (!examination->failed) return examination->diagnosis;
+    lr_diagnosis_destroy(examination->diagnosis);
+    return NULL;
+}
+
+lr_diagnosis *lr_scanner_find_slips(const lr_scanner *scanner, const lr_log *log)
+{
+    lr_scanner_draft *draft = lr_scanner_draft_create(scanner, log);
+    if (draft == NULL) return NULL;
+    struct lr_examination examination = {
+        .draft = draft, .diagnosis = lr_alloc(1, sizeof(*examination.diagnosis), "a diagnosis", log), .log = log};
+    examination.failed = examination.diagnosis == NULL || !prepare(&examination);
+    if (!examination.failed) {
+        lr_examine_arc(&examination);
+        lr_examine_units(&examination);
+    }
+    lr_scanner_draft_destroy(draft);
+    return finish(&examination);
+}
+
+lr_diagnosis *lr_scanner_examine(const lr_scanner_draft *draft, const lr_grid *grid, const lr_log *log)
+{
+    static void (*const checks[])(struct lr_examination *) = {
+        lr_examine_arc,     lr_examine_units,      lr_examine_overlaps, lr_examine_gaps, lr_examine_length,
+        lr_examine_normals, lr_examine_handedness, lr_examine_rules,    lr_examine_grid};
+    struct lr_examination examination = {.draft = draft, .grid = grid, .log = log};
+    lr_diagnosis *diagnosis = lr_alloc(1, sizeof(*diagnosis), "a diagnosis", log);
+    if (diagnosis == NULL) return NULL;
+    examination.diagnosis = diagnosis;
+    examination.failed = !prepare(&examination);
     if (!examination.failed) {
         for (size_t k = 0; k < sizeof(checks) / sizeof(checks[0]); k++) checks[k](&examination);
 
@@ -188,12 +220,7 @@ lr_diagnosis *lr_scanner_examine(const lr_scanner_draft *draft, const lr_grid *g
         }
         diagnosis->findings[to] = moved;
     }
-    lr_free_all(examination.modules, examination.belt.modules);
-    if (examination.failed) {
-        lr_diagnosis_destroy(diagnosis);
-        return NULL;
-    }
-    return diagnosis;
+    return finish(&examination);
 }
 
 void lr_diagnosis_destroy(lr_diagnosis *diagnosis)

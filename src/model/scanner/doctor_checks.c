@@ -455,6 +455,13 @@ void lr_examine_handedness(struct lr_examination *examination)
         }
     }
     examination_rest(examination, &axes_head, num_odd);
+    if (count >= 3 && num_mirrored > 0 && num_mirrored < count && !odd_ones && !odd_rest) {
+        axes_head.severity = LR_NOTE;
+        axes_head.modules[0] = -1;
+        lr_examination_add(examination, &axes_head,
+                           "%d of %d modules count their crystals the other way round than the others",
+                           num_mirrored < count - num_mirrored ? num_mirrored : count - num_mirrored, count);
+    }
 
     if (examination->belt.closed && examination->draft->params.num_positions >= 3) {
         const struct lr_belt *belt = &examination->belt;
