@@ -11,8 +11,9 @@
 #include <stdlib.h>
 
 /* The meaning of the FWHMs, for the table, the picture and JSON. */
-static const char fwhm_meaning[] = "a noise-free source reconstructed by ML-EM with the model that made it: for comparing "
-                                   "designs, not a scanner's resolution";
+static const char fwhm_meaning[] =
+    "a noise-free source reconstructed by ML-EM with the model that made it: for comparing designs, not a scanner's "
+    "resolution";
 
 enum {
     MOST_DESIGNS = 16,
@@ -31,7 +32,7 @@ struct design {
                                       its mean */
     double fwhm_mm[NUM_RADII][3];
     bool has_depth; /* the FWHMs include the depth of interaction */
-    lr_image *map; /* sensitivity on the common grid */
+    lr_image *map;  /* sensitivity on the common grid */
     double *axial, *radial;
 };
 

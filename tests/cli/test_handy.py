@@ -279,7 +279,7 @@ class Seen(ProgramTest):
         top = min(y for y in range(height) if sum(is_dark[y]) > 300) + 2
         blue = [[colour == (205, 222, 240) for colour in line] for line in colours]
         self.assertGreater(sum(blue[top + 180]), 5)  # bins without a LOR, which the legend below the axis names
-        self.assertEqual([x for x in range(width) if blue[height - 16][x]], list(range(left - 2, left + 14)))
+        self.assertEqual([x for x in range(width) if blue[height - 16][x]], list(range(left - 1, left + 15)))
         side, most_mm = 356, 15 + 4  # half of the field of view, and a crystal
         ink, off2 = 0, [0, 0]
         for y in range(side):

@@ -201,10 +201,8 @@ static lr_status check_values(const char *path, const lr_image *image, const lr_
 lr_status lr_image_write(const char *path, const lr_image *image, const lr_log *log)
 {
     const int k = path != NULL ? find_ending(path) : -1;
-    if (k < 0 || endings[k].format == NULL) {
-        return lr_error(log, LR_USAGE,
-                        "the image file %s must end in " LR_IMAGE_ENDINGS, path ? path : "(none)");
-    }
+    if (k < 0 || endings[k].format == NULL)
+        return lr_error(log, LR_USAGE, "the image file %s must end in " LR_IMAGE_ENDINGS, path ? path : "(none)");
     LR_TRY(check_values(path, image, log));
     return endings[k].format->write(path, image, log);
 }

@@ -95,8 +95,8 @@ static lr_status read_header(struct source *source)
                         "%s is the header of a .hdr/.img pair: convert it to a single .nii file", source->path);
     }
     if (size != header_bytes || memcmp(header->magic, "n+1", 4) != 0) {
-        return lr_error(source->log, LR_BAD_INPUT, "%s is not a NIfTI-1 image: names of images end in " LR_IMAGE_ENDINGS,
-                        source->path);
+        return lr_error(source->log, LR_BAD_INPUT,
+                        "%s is not a NIfTI-1 image: names of images end in " LR_IMAGE_ENDINGS, source->path);
     }
     if (source->swapped) {
         /* Only the numbers that this program uses are swapped. */
