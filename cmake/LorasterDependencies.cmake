@@ -11,7 +11,7 @@ find_package(ZLIB REQUIRED)
 pkg_check_modules(FYAML REQUIRED IMPORTED_TARGET libfyaml)
 find_path(RANDOM123_INCLUDE_DIR Random123/philox.h REQUIRED)
 find_package(Freetype REQUIRED)
-set(font_folders fonts/truetype/dejavu fonts/dejavu fonts/dejavu-sans-fonts fonts/TTF)
+set(font_folders fonts fonts/truetype/dejavu fonts/dejavu fonts/dejavu-sans-fonts fonts/TTF)
 find_file(DEJAVU_SANS DejaVuSans.ttf PATH_SUFFIXES ${font_folders} PATHS /usr/share REQUIRED)
 find_file(DEJAVU_SANS_BOLD DejaVuSans-Bold.ttf PATH_SUFFIXES ${font_folders} PATHS /usr/share REQUIRED)
 # The viewer is left out where these are missing.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Simulates the counts of a hot-rod phantom in the GE eXplore Vista DR, and reconstructs the image
+ * Computes the counts of a hot-rod phantom in the GE eXplore Vista DR, and reconstructs the image
  * by three iterations of OSEM. */
 #include <lr/lr.h>
 
@@ -10,9 +10,16 @@
 static void say(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     (void)user, (void)status;
-    if (level >= LR_LOG_INFO) {
+    if (level >= LR_LOG_WARNING) {
         fprintf(stderr, "%s\n", sentence);
     }
+}
+
+static double sum_of(const float *values, int64_t count)
+{
+    double sum = 0;
+    for (int64_t k = 0; k < count; k++) sum += values[k];
+    return sum;
 }
 
 int main(void)
@@ -29,7 +36,14 @@ int main(void)
     if (good) {
         lr_vector x = lr_image_vector(image), y = lr_lor_data_vector(counts);
         const lr_osem_params params = {.op = op, .data = &y, .subsets = 4, .log = &log};
-        good = lr_operator_forward(op, NULL, &x, &y) == LR_OK && lr_osem(&params, &x) == LR_OK;
+        const double emitted = sum_of(image->values, lr_grid_num_voxels(&grid));
+        printf("A phantom of rods emits %.1f photon pairs in %s.\n", emitted, scanner->name);
+        good = lr_operator_forward(op, NULL, &x, &y) == LR_OK;
+        printf("Both photons of %.1f of them meet crystals, in %lld LORs.\n", sum_of(counts->values, lors->count),
+               (long long)lors->count);
+        good = good && lr_osem(&params, &x) == LR_OK;
+        printf("The image made of these counts, first.nii.gz, has %.1f: it should be within 2 %% of %.1f.\n",
+               sum_of(image->values, lr_grid_num_voxels(&grid)), emitted);
     }
     good = good && lr_image_write("first.nii.gz", image, &log) == LR_OK;
     lr_lor_data_destroy(counts);

@@ -36,7 +36,7 @@ MAY_INCLUDE = {
     "operator": ["model/", "direct/", "listmode/", "device/", "plugin/plugin.h"],
     "dist": ["device/", "plugin/plugin.h"],
     "recon": ["model/lors/place.h", "operator/updates.h", "device/vector.h", "dist/weights.h"],
-    "viewer": ["plugin/plugin.h", "model/", "gl/", "picture/", "io/sessions/session.h", "io/files/file_kind.h", "io/files/keyed_text.h", "io/files/output.h"],
+    "viewer": ["plugin/plugin.h", "model/", "gl/", "picture/", "io/sessions/session.h", "io/files/file_kind.h", "io/files/keyed_text.h", "io/files/output.h", "io/files/regular_file.h"],
     "cli": ["viewer/view.h", "base/hash.h", "base/parallel.h", "base/path.h", "plugin/plugin.h"],
     "bench": ["fft/fft.h", "cli/cluster.h", "cli/common.h", "cli/direct.h", "cli/stop.h", "cli/verbs.h"],
     "fft": [],

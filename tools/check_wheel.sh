@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # A wheel loads on any Linux with glibc 2.28 and libstdc++ of GCC 8: no binary in it asks for a younger symbol, nor for
-# a library that a bare system lacks. Plugins alone need OpenGL, EGL and MPI; no file needs X11. Notices of all that
-# is linked in come along, its licences are in METADATA's expression, and the wheel is 16 MB at most.
+# a library that a bare system lacks. Plugins alone need OpenGL, EGL and MPI; no file needs X11. No file looks for
+# others where it was built. Notices of all that is linked in come along, its licences are in METADATA's expression, and
+# the wheel is 16 MB at most.
 #
 # usage: tools/check_wheel.sh WHEEL
 # Needs binutils and unzip.
@@ -41,6 +42,7 @@ while read -r file; do
     at_most "$file" GLIBC 2.28
     at_most "$file" GLIBCXX 3.4.25
     at_most "$file" CXXABI 1.3.11
+    ! grep -qaF /wheel/platlib/ "$file" || wrong "${file#"$folder"/} names the temporary folder that it was built in"
     allowed="libc.so.6 libm.so.6 libdl.so.2 libpthread.so.0 librt.so.1 ld-linux-x86-64.so.2"
     case $file in
         */lr_gl.so) allowed+=" libEGL.so.1 libOpenGL.so.0" ;;

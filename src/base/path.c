@@ -112,6 +112,10 @@ bool lr_part_find(const struct lr_part_places *places, const char *file, char pa
             (facts.st_uid == 0 || facts.st_uid == own.st_uid))
             return true;
     }
+    if (places->installed[0] == '\0') {
+        snprintf(path, PATH_MAX, "is not beside what asks for it, in %.1500s", folder);
+        return false;
+    }
     if (is_there(path, places->installed, file)) return true;
     snprintf(path, PATH_MAX, "is neither beside what asks for it, in %.1500s, nor in %.1500s", folder,
              places->installed);

@@ -44,7 +44,7 @@ struct lr_part_places {
     const char *variable;  /* environment variable with the absolute path of a folder; if it is set, only that folder
                             * is searched */
     const char *below[4];  /* folders relative to the folder of the calling library or program; NULL = no more */
-    const char *installed; /* the folder of the installation */
+    const char *installed; /* the folder of the installation; "" = none, as in a package for pip */
 };
 
 /* Finds a file. If the file is found, `path` receives its path. Otherwise `path` receives the rest of an error message

@@ -505,30 +505,18 @@ static void split_samples(struct setup *setup)
     if (samples[0] > 0 && samples[1] == 0) lr_grid_split_samples(&setup->grid, samples[0], samples);
 }
 
-/* Reports a grid whose sizes look as if they were given in the order z, y, x. Also reports a mu-map that covers less
- * than half of the grid. */
-static void note_odd_grid(const struct setup *setup)
+/* Reports a mu-map that covers less than half of the grid. */
+static void note_small_map(const struct setup *setup)
 {
     const lr_grid *grid = &setup->grid;
-    const lr_scanner *scanner = setup->scanner;
-    double covered = 1, widths_mm[3];
-    for (int k = 0; k < 3; k++) widths_mm[k] = grid->size[k] * grid->voxel_mm[k];
-    const lr_scanner_figures box = scanner != NULL ? lr_scanner_measure(scanner) : (lr_scanner_figures){0};
-    const double length_mm = box.high_mm[2] - box.low_mm[2];
-    if (scanner != NULL && widths_mm[0] < 0.6 * widths_mm[1] && widths_mm[0] < 1.2 * length_mm &&
-        widths_mm[2] > 1.5 * length_mm && widths_mm[2] > 0.6 * widths_mm[1]) {
-        report_info(setup->report,
-                    "the grid is %g mm wide along x and %g mm along z, where the scanner is %g mm long: is it z, y, x? "
-                    "--grid takes NX,NY,NZ",
-                    widths_mm[0], widths_mm[2], length_mm);
-    }
     if (setup->mu == NULL) return;
+    double covered = 1;
     const lr_grid *map = &setup->mu->grid;
     for (int k = 0; k < 3; k++) {
-        const double low = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k];
+        const double low = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k], width = grid->size[k] * grid->voxel_mm[k];
         const double map_low = map->origin_mm[k] - 0.5 * map->voxel_mm[k];
-        const double high = fmin(low + widths_mm[k], map_low + map->size[k] * map->voxel_mm[k]);
-        covered *= fmax(0, high - fmax(low, map_low)) / widths_mm[k];
+        const double high = fmin(low + width, map_low + map->size[k] * map->voxel_mm[k]);
+        covered *= fmax(0, high - fmax(low, map_low)) / width;
     }
     if (covered < 0.5)
         report_info(setup->report, "the map of --mu covers %.2g %% of the grid: nothing is attenuated outside of it",
@@ -562,7 +550,7 @@ lr_status setup_grid(struct setup *setup, struct cli_args *args, const lr_grid *
     split_samples(setup);
     setup->params.grid = &setup->grid;
     CLI_TRY(lr_grid_check(&setup->grid, &setup->report->log));
-    note_odd_grid(setup);
+    note_small_map(setup);
     return LR_OK;
 }
 

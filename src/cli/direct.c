@@ -2,6 +2,7 @@
  * Copyright The LORaster authors */
 #include "direct.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 const struct cli_option direct_view_options[] = {
@@ -14,7 +15,7 @@ const struct cli_option direct_view_options[] = {
 const char *const direct_models[] = {"invariant", "variant1", "variant2", "variant3", "linear", NULL};
 
 const struct cli_option direct_kernel_options[] = {
-    {"--tof-ps", "PS", "time resolution, FWHM; required", NULL},
+    {"--tof-ps", "PS", "time resolution, FWHM; default: of the histo-images", NULL},
     {"--model", "NAME", "radial width: invariant, variant1, variant2, variant3, linear; default invariant",
      CLI_WORDS_OF(direct_models)},
     {DIRECT_RADIAL_OPTIONS},
@@ -77,7 +78,6 @@ lr_status direct_read_kernel(struct direct_setup *setup, struct cli_args *args)
 {
     const char *measured = args_text(args, "--measured");
     lr_resolution *resolution = &setup->kernel.resolution;
-    args_required(args, "--tof-ps");
     *resolution = direct_read_widths(args);
     resolution->asymmetric = args_has(args, "--asymmetric");
     setup->kernel.support = args_number(args, "--support", 0, true);
@@ -90,6 +90,24 @@ lr_status direct_read_kernel(struct direct_setup *setup, struct cli_args *args)
         resolution->measured = &setup->profiles;
     }
     return LR_OK;
+}
+
+lr_status direct_take_tof(struct direct_setup *setup, struct cli_args *args, double own_ps)
+{
+    double *tof_ps = &setup->kernel.resolution.tof_ps;
+    if (*tof_ps > 0 && own_ps > 0 && fabs(*tof_ps - own_ps) > 0.1 * own_ps) {
+        report_warn(
+            args->report,
+            "--tof-ps %g differs from the time resolution of the histo-images, %.4g ps: without --tof-ps theirs "
+            "is taken",
+            *tof_ps, own_ps);
+    } else if (!(*tof_ps > 0) && own_ps > 0) {
+        report_info(args->report, "time resolution %.4g ps, of the histo-images", own_ps);
+        *tof_ps = own_ps;
+    } else if (!(*tof_ps > 0)) {
+        args_complain(args, "give the time resolution by --tof-ps: no histo-images tell it");
+    }
+    return args->status;
 }
 
 static lr_status get_factors(void *user, const lr_lor_span *span, float *values)

@@ -42,8 +42,12 @@ lr_status direct_read_views(struct direct_setup *setup, struct cli_args *args);
 /* Reads --tof-ps, --model and the widths of the model. */
 lr_resolution direct_read_widths(struct cli_args *args);
 
-/* Reads the options of a kernel, and the file of --measured. */
+/* Reads the options of a kernel, and the file of --measured. direct_take_tof completes the kernel. */
 lr_status direct_read_kernel(struct direct_setup *setup, struct cli_args *args);
+
+/* Completes the kernel's time resolution. own_ps: that of the histo-images, which is the default for --tof-ps; 0 = not
+ * known. Warns if --tof-ps differs from it. */
+lr_status direct_take_tof(struct direct_setup *setup, struct cli_args *args, double own_ps);
 
 /* Inputs of direct_open that are not options of the command line. A struct of zeros is valid. */
 struct direct_work {

@@ -25,6 +25,7 @@ static lr_status run_lut(struct cli_args *args)
     const char *output = args_required(args, "-o");
     const lr_view view = {args_number(args, "--azimuth-deg", 0, false), args_number(args, "--tilt-deg", 0, false)};
     lr_status status = direct_read_kernel(&setup, args);
+    if (status == LR_OK) status = direct_take_tof(&setup, args, 0);
     if (status == LR_OK) status = setup_grid(&setup.grid, args, NULL);
     if (status != LR_OK) goto finish;
     tables = lr_direct_tables_create(&(lr_direct_tables_params){
@@ -91,6 +92,7 @@ static lr_status project(struct cli_args *args, struct direct_setup *setup, cons
     const int64_t num_voxels = lr_grid_num_voxels(grid);
     const int num_views = makes_views ? lr_view_set_count(&setup->set) : histo != NULL ? histo->num_views : 1;
     CLI_TRY(common_check_output(args->report, output, makes_views ? common_hdf5_endings : common_image_endings));
+    CLI_TRY(direct_take_tof(setup, args, histo != NULL ? histo->tof_ps : 0));
     CLI_TRY(setup_grid(&setup->grid, args, grid));
     lr_view *views = calloc((size_t)num_views, sizeof(*views));
     if (views == NULL) return report_error(args->report, LR_FAILED, "no memory for %d views", num_views);
@@ -107,6 +109,7 @@ static lr_status project(struct cli_args *args, struct direct_setup *setup, cons
         target = lr_image_create(grid, log);
     free(views);
     if (images == NULL && target == NULL) return status != LR_OK ? status : report_reason(args->report);
+    if (images != NULL) images->tof_ps = setup->kernel.resolution.tof_ps;
 
     const lr_vector from =
         image != NULL ? lr_image_vector(image) : lr_vector_of_floats(histo->values, num_views * num_voxels);
@@ -272,6 +275,7 @@ static lr_status open_source(struct source *source, struct cli_args *args, struc
     source->photons.lors = source->lors;
     source->photons.activity = source->activity;
     source->info.has_tof = true;
+    source->info.tof_resolution_ps = source->photons.tof_resolution_ps;
     return LR_OK;
 }
 
@@ -298,9 +302,13 @@ static lr_status fill(lr_deposit *deposit, const struct source *source, const st
 
     report_clear(args->report);
     if (!args->report->json) {
-        printf("%s: %lld events in %d views; left out: %lld tilted too much, %lld outside of the "
+        /* An event whose bin of time of flight crosses the border of the grid is deposited in part. */
+        char within[64] = "";
+        if (fabs(counts->weight - (double)counts->deposited) > 1e-6 * counts->weight)
+            snprintf(within, sizeof(within), ", %.9g counts of them within the grid", counts->weight);
+        printf("%s: %lld events in %d views%s; left out: %lld tilted too much, %lld outside of the "
                "grid, %lld of the other kind\n",
-               output, (long long)counts->deposited, images->num_views, (long long)counts->too_tilted,
+               output, (long long)counts->deposited, images->num_views, within, (long long)counts->too_tilted,
                (long long)counts->outside_grid, (long long)counts->other_kind);
         return LR_OK;
     }
@@ -313,6 +321,7 @@ static lr_status fill(lr_deposit *deposit, const struct source *source, const st
     json_int(&json, "outside_grid", counts->outside_grid);
     json_int(&json, "other_kind", counts->other_kind);
     json_number(&json, "weight", counts->weight);
+    if (images->tof_ps > 0) json_number(&json, "tof_ps", images->tof_ps);
     json_text(&json, "backend", lr_deposit_get_backend(deposit));
     json_number(&json, "seconds", seconds);
     common_json_end(&json);
@@ -477,7 +486,8 @@ static lr_status factors_run(struct cli_args *args)
         json_number(&json, "seconds", seconds);
         common_json_end(&json);
     } else {
-        printf("%s: factors of %d views, %.6g to %.6g, mean %.6g\n", output, histo->num_views, low, high, mean);
+        printf("%s: factors of %d views, %.6g to %.6g detections per emission, mean %.6g\n", output, histo->num_views,
+               low, high, mean);
     }
 
 finish:

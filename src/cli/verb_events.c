@@ -286,8 +286,11 @@ static lr_status run_convert(struct cli_args *args)
         json_int(&json, "not_in_coincidence", counts->not_in_coincidence);
         common_json_end(&json);
     } else {
-        printf("%s: of %s, %lld prompts and %lld delayeds, less %lld of unknown crystals\n", output, opened.source.path,
-               (long long)counts->prompts, (long long)counts->delayeds, (long long)counts->unknown_crystals);
+        printf("%s: %lld prompts and %lld delayeds of %s", output, (long long)counts->prompts,
+               (long long)counts->delayeds, opened.source.path);
+        if (counts->unknown_crystals > 0)
+            printf(", without %lld of unknown crystals", (long long)counts->unknown_crystals);
+        printf("\n");
     }
 
 finish:

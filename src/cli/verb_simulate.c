@@ -381,6 +381,7 @@ static lr_status simulate_run(struct cli_args *args)
     if (status == LR_OK) status = lor_factors_give(&setup, request.mu_as);
     if (status == LR_OK) status = make_activity(args, &setup, &request, &simulation.activity);
     if (status == LR_OK && request.tof_ps > 0) {
+        lr_grid_warn_slip(&setup.grid, setup.scanner, &args->report->log);
         status = write_list(&setup, &request, &simulation);
     } else if (status == LR_OK) {
         status = setup_operator(&setup);

@@ -43,7 +43,7 @@ struct factor_scene {
 
 struct factor_direction {
     double axes[3][3]; /* unit vectors tof, radial and axial, defined as for a view */
-    double weight;     /* solid angle of the direction's patch, divided by the mean solid angle of a view */
+    double weight;     /* solid angle of the direction's share of a patch, divided by that of all lines */
     double shift[2];   /* shift of the lattice of lines, 0 .. 1, in steps of the lattice */
     int view;          /* view of the direction; -1 = beyond the acceptance */
 };
@@ -397,7 +397,7 @@ static struct factor_direction direction_at(const struct job *job, int64_t numbe
     const double sine = patch.sine[0] + x * (patch.sine[1] - patch.sine[0]);
     const lr_view along = {patch.azimuth_deg + (2 * y - 1) * patch.half_deg, asin(sine) / LR_DEGREE};
     struct factor_direction direction = {
-        .weight = share_of(job, &patch) / (double)count,
+        .weight = (patch.sine[1] - patch.sine[0]) / (2.0 * job->scene.set.azimuths * (double)count),
         .shift = {fmod((double)number * plastic[0], 1), fmod((double)number * plastic[1], 1)},
         .view = patch.view,
     };
@@ -579,6 +579,7 @@ static lr_status run(struct job *job)
     job->histo = views != NULL ? lr_histo_images_create(&job->scene.grid, views, num_views, job->params->log) : NULL;
     free(views);
     if (job->histo == NULL) return LR_FAILED;
+    job->histo->are_probabilities = true;
     const int64_t fitting = BATCH_VOXELS / lr_grid_num_voxels(&job->scene.grid);
     const int64_t batch = fitting < 1 ? 1 : fitting < BATCH ? fitting : BATCH;
     for (job->first = 0; job->first < job->num_directions; job->first += job->count) {

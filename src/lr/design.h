@@ -32,6 +32,10 @@ typedef struct lr_scanner_figures {
 /* Returns the figures of a valid scanner. */
 LR_API lr_scanner_figures lr_scanner_measure(const lr_scanner *scanner);
 
+/* Warns about a grid whose shape or size suggests swapped axes, or voxels in another unit than mm. Returns true if it has
+ * warned. Regions of interest and single slices give no warning. lr_operator_create calls this function itself. */
+LR_API bool lr_grid_warn_slip(const lr_grid *grid, const lr_scanner *scanner, const lr_log *log);
+
 /* Profiles of a sensitivity image. The axial profile[z] is the mean over the voxels of slice z within one and a half
  * voxels of the scanner's axis (x = y = 0); its length is the image's size along z. The radial profile[n], n < count,
  * is the mean over the voxels of the slice nearest to z = 0 whose distance from the axis is n to n + 1 voxel edges

@@ -279,8 +279,11 @@ LR_API lr_status lr_direct_device_attributes(const lr_operator *op, lr_direct_at
 typedef struct lr_histo_images {
     lr_grid grid;
     int num_views;
-    lr_view *views; /* owned [num_views] */
-    float *values;  /* owned [num_views][nz][ny][nx] */
+    lr_view *views;         /* owned [num_views] */
+    float *values;          /* owned [num_views][nz][ny][nx] */
+    double tof_ps;          /* counts: time resolution (FWHM) of the kernel that fits them; 0 = not known */
+    bool are_probabilities; /* factors: true if a value is the probability that a photon pair emitted in the voxel is
+                               detected in the view. Images reconstructed with them are in emissions per voxel */
 } lr_histo_images;
 
 /* Histo-images of zeros. errors: NULL, logged. Destroying NULL is allowed. */
@@ -337,7 +340,8 @@ typedef struct lr_deposit_counts {
     int64_t too_tilted;   /* beyond the acceptance */
     int64_t outside_grid; /* events with their whole time-of-flight bin outside the grid */
     int64_t other_kind;   /* delayeds if prompts are deposited, prompts if delayeds are deposited */
-    double weight;        /* sum of the weights of deposited events */
+    double weight;        /* sum of the weights of deposited events, without the parts of their time-of-flight bins
+                             that lie outside the grid */
 } lr_deposit_counts;
 
 /* Deposits events in histo-images. The line of an event joins the centres of its crystals on the detection plane
@@ -380,12 +384,13 @@ typedef struct lr_direct_factors_params {
 } lr_direct_factors_params;
 
 /* Factors for the histo-images that lr_deposit makes from a scanner's events. These factors are for an operator of this
- * family (lr_direct_params.factors), whose projections do not contain the scanner. A voxel's factor in a view is an
- * integral over the directions of lines, divided by the mean solid angle of a view. The lines are those through the
+ * family (lr_direct_params.factors), whose projections do not contain the scanner. A voxel's factor in a view is the
+ * probability that a photon pair emitted in the voxel is detected in the view (are_probabilities is true). It is an
+ * integral over the directions of lines, divided by the integral over all directions. The lines are those through the
  * voxel's centre that the scanner measures. Lines are weighted by the efficiencies of both crystals and by survival. If
- * all lines are measured, the mean factor over the views is 1.
+ * all lines within the acceptance are measured, the factors of the views add up to the sine of the acceptance.
  * A line is counted in the view of the LOR of its two crystals, as an event is, even if its own direction is in a
- * neighbouring view. A view can therefore get more lines than its solid angle has, and its factor can exceed 1. The
+ * neighbouring view. A view can therefore get more lines than its solid angle has. The
  * point of a line nearest to the axis divides the line into two halves. Each half ends where it first hits a crystal or
  * a gap (as in lr_events_from_activity). A line counts in the same way for all voxels on it, also for a voxel that is
  * not between its two crystals. Voxels farther from the axis than any crystal have the factor 0. docs/method/direct.md,

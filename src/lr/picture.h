@@ -82,8 +82,8 @@ LR_API lr_colour lr_colour_of(lr_colour_map map, double t);
 typedef struct lr_map_params {
     const float *values;
     int size[2];           /* columns and rows of the array */
-    int64_t stride[2];     /* number of elements from a column to the next, and from a row to the next; 0 = 1 and
-                              size[0] */
+    int64_t stride[2];     /* number of elements from a column to the next, and from a row to the next, which may be
+                              negative; 0 = 1 and size[0] */
     bool first_row_on_top; /* false: the first row is at the bottom, +y is up */
     int drawn_size[2];     /* size of the drawn map in screen pixels (nearest neighbour); 0 = one pixel per number */
     double low, high;      /* ends of the colour map; both 0 = least and largest finite value */
@@ -170,11 +170,11 @@ LR_SIZED(lr_comparison_params, lr_picture *, lr_picture_comparison, (const lr_co
 
 /* --- images --- */
 
-/* The plane of a slice, and its orientation in the picture. */
+/* The plane of a slice, and its orientation in the picture, which is that of medical viewers. */
 typedef enum lr_plane {
-    LR_PLANE_TRANSAXIAL = 0, /* x to the right, y upwards */
-    LR_PLANE_CORONAL,        /* x to the right, z upwards */
-    LR_PLANE_SAGITTAL        /* y to the right, z upwards */
+    LR_PLANE_TRANSAXIAL = 0, /* x to the left, y upwards: seen from the feet */
+    LR_PLANE_CORONAL,        /* x to the left, z upwards: seen from the front */
+    LR_PLANE_SAGITTAL        /* y to the left, z upwards: the front is on the left */
 } lr_plane;
 
 /* Parameters of lr_picture_slice. Zero fields are defaults. */
@@ -260,7 +260,7 @@ LR_SIZED(lr_diagnosis_params, lr_picture *, lr_picture_diagnosis, (const lr_diag
 
 /* A new picture of the tables on white. LORmap is one panel. Two panels show mSR as the number of its offsets in each
  * column along z and along y. Three panels show mSRval in the slice z = 0 for the first, a middle and the last
- * identifier, each on its own scale. x is to the right, y or z upwards, in mm.
+ * identifier, each on its own scale. x is to the left, y or z upwards, in mm, as in pictures of slices.
  * errors: NULL, logged. */
 LR_API lr_picture *lr_picture_direct_tables(const lr_direct_tables *tables, const lr_log *log);
 

@@ -340,12 +340,13 @@ lr_deposit *lr_deposit_create_sized(size_t given_bytes, const lr_deposit_params 
     const double bin_mm = has_kinds ? lr_tof_bin_mm(first->edges_mm, first->num_bins) : lr_events_info_tof_bin_mm(info);
     const double own_ps = has_kinds ? first->resolution_ps : info->tof_resolution_ps;
     const double ps = own_ps > 0 ? own_ps : params->scanner->tof_resolution_ps;
+    const double added_ps = sqrt(8.0 * log(2.0) / 6.0) * fmax(bin_mm, 0) / lr_tof_mm(1.0);
+    deposit->images->tof_ps = ps > 0 ? sqrt(ps * ps + added_ps * added_ps) : 0;
     if (bin_mm > 0 && ps > 0) {
-        const double added_ps = sqrt(8.0 * log(2.0) / 6.0) * bin_mm / lr_tof_mm(1.0);
         lr_info(params->log,
                 "times of flight are in bins of %.4g mm, over which events are spread evenly: reconstruct with a time "
                 "resolution of %.4g ps instead of %.4g",
-                bin_mm, sqrt(ps * ps + added_ps * added_ps), ps);
+                bin_mm, deposit->images->tof_ps, ps);
     }
 
     const double *edge = deposit->images->grid.voxel_mm;

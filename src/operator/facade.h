@@ -218,8 +218,7 @@ lr_status lr_project_check_room(const struct lr_operator *op);
 
 /* --- the grid against the scanner --- */
 
-/* Refuses a grid that misses the scanner. Warns once about voxels beyond the detectors, and once about a grid so small
- * that its unit must be wrong.
+/* Refuses a grid that misses the scanner. Warns once, by lr_grid_warn_slip, or else about voxels beyond the detectors.
  *
  * A voxel is beyond the detectors if a plane separates all its sample points from all modules (their rectangles on the
  * detection plane). No line between two modules then passes a sample point, so that A = 0. The planes that are tried

@@ -9,6 +9,7 @@
 #include "base/vec.h"
 #include "model/scanner/scanner.h"
 
+#include <lr/design.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,23 +123,11 @@ lr_status lr_coverage_check(const lr_grid *grid, const int samples[3], const lr_
             grid->origin_mm[0], end[0], grid->origin_mm[1], end[1], grid->origin_mm[2], end[2], -sides[1].limit_mm,
             sides[0].limit_mm, -sides[3].limit_mm, sides[2].limit_mm, -sides[5].limit_mm, sides[4].limit_mm);
 
-    } else if (inside < total) {
+    } else if (!lr_grid_warn_slip(grid, scanner, log) && inside < total) {
         lr_warn(log,
                 "%lld of the grid's %lld voxels lie beyond the detectors and stay zero: a smaller grid saves their "
                 "time and memory",
                 (long long)(total - inside), (long long)total);
-    }
-    /* A grid of several voxels has a wrong unit if it is smaller than a tenth of a crystal, or if its voxels are
-     * smaller than a hundredth of a crystal. */
-    double widest_mm = 0.0, edge_mm = 0.0, pitch_mm = HUGE_VAL;
-    for (int n = 0; n < 3; n++) widest_mm = fmax(widest_mm, grid->size[n] * grid->voxel_mm[n]);
-    for (int n = 0; n < 3; n++) edge_mm = fmax(edge_mm, grid->voxel_mm[n]);
-    for (int m = 0; m < scanner->num_modules; m++)
-        pitch_mm = fmin(pitch_mm, fmin(scanner->modules[m].pitch_mm[0], scanner->modules[m].pitch_mm[1]));
-    const bool is_small = widest_mm < 0.1 * pitch_mm;
-    if (lr_grid_num_voxels(grid) > 1 && (is_small || edge_mm < 0.01 * pitch_mm)) {
-        lr_warn(log, "the whole grid is %.4g mm wide, %s of a crystal (%.4g mm): voxel edges are given in mm",
-                widest_mm, is_small ? "less than a tenth" : "and a voxel less than a hundredth", pitch_mm);
     }
 
     free(hull.sides);

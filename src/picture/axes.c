@@ -81,7 +81,7 @@ struct lr_ticks lr_ticks_unscaled(const struct lr_ticks *ticks)
 double lr_tick_value(const struct lr_ticks *ticks, int n)
 {
     const double value = ticks->first + n * ticks->step;
-    return fabs(value) < 1e-6 * ticks->step ? 0.0 : value;
+    return fabs(value) < 1e-6 * fabs(ticks->step) ? 0.0 : value;
 }
 
 struct lr_tick_label lr_tick_label(const struct lr_ticks *ticks, int n)
@@ -128,13 +128,20 @@ static int widest_label(const struct lr_ticks *ticks, const lr_text_style *style
     return widest;
 }
 
+/* The ticks of an axis, from its left or lower end. */
 static struct lr_ticks choose_ticks(const struct lr_axis *axis, int most)
 {
-    const struct lr_ticks scaled = lr_ticks_choose(axis->low, axis->high, most);
-    const struct lr_ticks ticks = lr_ticks_unscaled(&scaled);
-    const double first = ceil(axis->low), last = floor(axis->high);
-    if (!axis->counts || ticks.step >= 1.0 || !(first <= last)) return ticks;
-    return (struct lr_ticks){.first = first, .step = 1.0, .count = (int)(last - first) + 1};
+    const double low = fmin(axis->low, axis->high), high = fmax(axis->low, axis->high);
+    const struct lr_ticks scaled = lr_ticks_choose(low, high, most);
+    const double first = ceil(low), last = floor(high);
+    struct lr_ticks ticks = lr_ticks_unscaled(&scaled);
+    if (axis->counts && ticks.step < 1.0 && first <= last)
+        ticks = (struct lr_ticks){.first = first, .step = 1.0, .count = (int)(last - first) + 1};
+    if (axis->low > axis->high) {
+        ticks.first = lr_tick_value(&ticks, ticks.count - 1);
+        ticks.step = -ticks.step;
+    }
+    return ticks;
 }
 
 /* The ticks of the horizontal axis, so few that their labels do not overlap. */
@@ -156,7 +163,7 @@ static struct lr_ticks ticks_up(const struct lr_axes *axes, int line)
     const struct lr_axis *axis = &axes->up;
     if (axes->size[1] >= 2 * line) return choose_ticks(axis, axes->size[1] / (2 * line));
     const double middle = 0.5 * (axis->low + axis->high);
-    const double at = fabs(middle) < 1e-9 * (axis->high - axis->low) ? 0.0 : middle;
+    const double at = fabs(middle) < 1e-9 * fabs(axis->high - axis->low) ? 0.0 : middle;
     const struct lr_ticks scaled = lr_ticks_choose(at, at, 1);
     return lr_ticks_unscaled(&scaled);
 }
@@ -165,7 +172,7 @@ static struct lr_ticks ticks_up(const struct lr_axes *axes, int line)
 static int pixels_to(const struct lr_axis *axis, int size, double value)
 {
     const double span = axis->high - axis->low;
-    return (int)lround((span > 0.0 ? (value - axis->low) / span : 0.5) * size);
+    return (int)lround((span != 0.0 ? (value - axis->low) / span : 0.5) * size);
 }
 
 int lr_axes_x(const struct lr_axes *axes, double value)

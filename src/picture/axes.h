@@ -8,7 +8,8 @@
 #include <lr/picture.h>
 
 struct lr_ticks {
-    double first, step; /* step is 1, 2 or 5 times a power of ten; 0 for a single tick */
+    double first, step; /* step is 1, 2 or 5 times a power of ten, negative if the axis runs backwards; 0 for a single
+                           tick */
     int count;          /* at least 1; 0 for an axis that has no ticks */
     int power;          /* labels are values divided by 10^power; 0 = the values themselves are short enough */
     int decimals;       /* decimals of the labels */
@@ -37,7 +38,8 @@ struct lr_tick_unit lr_tick_unit(const struct lr_ticks *ticks, const char *unit)
 
 /* One axis of a drawing. */
 struct lr_axis {
-    double low, high; /* values at the left and right edge, or at the lower and upper edge */
+    double low, high; /* values at the left and right edge, or at the lower and upper edge; the axis runs backwards if
+                         low > high */
     const char *name; /* name with its unit: "x (mm)"; NULL = none */
     bool counts;      /* true if ticks must be whole numbers, for example of crystals */
 };

@@ -25,7 +25,7 @@ struct sheet {
 struct panel {
     const float *values; /* [size[1]][size[0]] */
     int size[2];
-    struct lr_axis across, up;
+    struct lr_axis x, up;
     lr_colour_map colours;
     const char *unit;
 };
@@ -38,7 +38,9 @@ static bool add_map(struct sheet *sheet, const struct panel *panel)
     const int zoom = longer >= PANEL ? 1 : PANEL / longer;
     double high = 0;
     for (int k = 0; k < size[0] * size[1]; k++) high = fmax(high, (double)panel->values[k]);
-    struct lr_axes axes = {.size = {zoom * size[0], zoom * size[1]}, .across = panel->across, .up = panel->up};
+    const struct lr_axis *x = &panel->x; /* x grows to the left, as in all pictures of slices */
+    struct lr_axes axes = {
+        .size = {zoom * size[0], zoom * size[1]}, .across = {x->high, x->low, x->name, false}, .up = panel->up};
     const struct lr_margins margins = lr_axes_margins(&axes);
     const lr_bar_params bar = {.size = {0, axes.size[1] > LEAST_BAR ? axes.size[1] : LEAST_BAR},
                                .high = high > 0 ? high : 1,
@@ -56,8 +58,9 @@ static bool add_map(struct sheet *sheet, const struct panel *panel)
     axes.corner[1] = margins.top;
     lr_picture_fill(picture, (const int[2]){0, 0}, picture->size, (lr_colour){255, 255, 255});
     lr_picture_map(picture, axes.corner,
-                   &(lr_map_params){.values = panel->values,
+                   &(lr_map_params){.values = panel->values + size[0] - 1,
                                     .size = {size[0], size[1]},
+                                    .stride = {-1, size[0]},
                                     .drawn_size = {axes.size[0], axes.size[1]},
                                     .high = bar.high,
                                     .colours = bar.colours});
@@ -86,7 +89,7 @@ static bool add_offsets(struct sheet *sheet, int up, const double *kernel)
     const double x_mm = (half[0] + 0.5) * voxel_mm[0], up_mm = (half[up] + 0.5) * voxel_mm[up];
     const struct panel panel = {.values = values,
                                 .size = {size[0], size[1]},
-                                .across = {-x_mm, x_mm, "x (mm)", false},
+                                .x = {-x_mm, x_mm, "x (mm)", false},
                                 .up = {-up_mm, up_mm, up == 1 ? "y (mm)" : "z (mm)", false},
                                 .colours = kernel != NULL ? LR_COLOURS_INVERSE_GREY : LR_COLOURS_PERCEPTUAL,
                                 .unit = kernel != NULL ? "weight of an offset" : "offsets in a column"};
@@ -112,7 +115,7 @@ lr_picture *lr_picture_direct_tables(const lr_direct_tables *tables, const lr_lo
              info->epsilon_mm);
     const struct panel panel = {.values = values,
                                 .size = {size[0], size[1]},
-                                .across = lr_grid_axis(grid, 0),
+                                .x = lr_grid_axis(grid, 0),
                                 .up = lr_grid_axis(grid, 1),
                                 .colours = LR_COLOURS_PERCEPTUAL,
                                 .unit = "number of the kernel"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include <lr/picture.h>
+#include "picture/slice.h"
 
 #include "base/log.h"
 #include "picture/axes.h"
@@ -14,9 +14,20 @@ enum { least_bar = 60, power_room = 36 /* space for a power of ten before the un
 
 static const lr_colour black = {0, 0, 0}, white = {255, 255, 255};
 
+const int lr_slice_axes[3][2] = {{1, 2}, {0, 2}, {0, 1}};
+
+lr_map_params lr_slice_map(const lr_grid *grid, const float *values, int axis, int slice)
+{
+    const int *size = grid->size, across = lr_slice_axes[axis][0], up = lr_slice_axes[axis][1];
+    const int64_t stride[3] = {1, size[0], (int64_t)size[0] * size[1]};
+    return (lr_map_params){.values = values + slice * stride[axis] + (size[across] - 1) * stride[across],
+                           .size = {size[across], size[up]},
+                           .stride = {-stride[across], stride[up]}};
+}
+
 /* One slice of an image, and where it is in the picture. */
 struct view {
-    int across, up; /* axes of the image that point right and up */
+    int across, up; /* axes of the image that grow to the left and upwards */
     double pixels_per_mm;
     lr_map_params map;
 };
@@ -47,8 +58,9 @@ static struct layout arrange(const struct view *view, const lr_slice_params *par
     struct lr_margins margins = {0};
     if (params->axes) {
         const lr_grid *grid = &params->image->grid;
+        const struct lr_axis across = lr_grid_axis(grid, view->across);
         layout.axes = (struct lr_axes){.size = {drawn[0], drawn[1]},
-                                       .across = lr_grid_axis(grid, view->across),
+                                       .across = {across.high, across.low, across.name, false},
                                        .up = lr_grid_axis(grid, view->up),
                                        .ink = black};
         margins = lr_axes_margins(&layout.axes);
@@ -93,9 +105,9 @@ lr_picture *lr_picture_slice_sized(size_t given_bytes, const lr_slice_params *gi
     LR_TAKE(lr_slice_params, params, given, given_bytes);
     if (params->image == NULL || lr_grid_check(&params->image->grid, params->log) != LR_OK) return NULL;
     const lr_grid *grid = &params->image->grid;
-    struct view view = {.across = params->plane == LR_PLANE_SAGITTAL ? 1 : 0,
-                        .up = params->plane == LR_PLANE_TRANSAXIAL ? 1 : 2};
-    const int axes[2] = {view.across, view.up}, normal = 3 - view.across - view.up;
+    const int normal = params->plane == LR_PLANE_TRANSAXIAL ? 2 : params->plane == LR_PLANE_CORONAL ? 1 : 0;
+    const int *axes = lr_slice_axes[normal];
+    struct view view = {.across = axes[0], .up = axes[1]};
     const double place = floor((params->position_mm - grid->origin_mm[normal]) / grid->voxel_mm[normal] + 0.5);
     const int slice = place < 1.0 ? 0 : place >= grid->size[normal] ? grid->size[normal] - 1 : (int)place;
 
@@ -110,21 +122,19 @@ lr_picture *lr_picture_slice_sized(size_t given_bytes, const lr_slice_params *gi
                          : per_voxel >= 1.0          ? floor(per_voxel) / smaller_mm
                                                      : scale;
 
-    const int64_t stride[3] = {1, grid->size[0], (int64_t)grid->size[0] * grid->size[1]};
-    const float *values = params->image->values + slice * stride[normal];
-    view.map = (lr_map_params){.values = values, .colours = params->colours, .low = params->low, .high = params->high};
-    for (int k = 0; k < 2; k++) {
-        view.map.size[k] = grid->size[axes[k]];
-        view.map.stride[k] = stride[axes[k]];
+    view.map = lr_slice_map(grid, params->image->values, normal, slice);
+    view.map.colours = params->colours;
+    view.map.low = params->low;
+    view.map.high = params->high;
+    for (int k = 0; k < 2; k++)
         view.map.drawn_size[k] = drawn_pixels(grid->size[axes[k]] * grid->voxel_mm[axes[k]], view.pixels_per_mm);
-    }
     if (params->low == 0.0 && params->high == 0.0) {
         /* Colours show the range up to the largest value. The range begins at the smallest value, or at 0 if no value
            is negative. */
         double low = 0.0, high = -INFINITY;
         for (int row = 0; row < view.map.size[1]; row++) {
             for (int column = 0; column < view.map.size[0]; column++) {
-                const double value = values[column * view.map.stride[0] + row * view.map.stride[1]];
+                const double value = view.map.values[column * view.map.stride[0] + row * view.map.stride[1]];
                 low = value < low ? value : low;
                 high = value > high ? value : high;
             }

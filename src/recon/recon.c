@@ -15,6 +15,7 @@
 
 #include <float.h>
 #include <limits.h>
+#include <lr/direct.h>
 #include <lr/recon.h>
 #include <math.h>
 #include <stdio.h>
@@ -639,7 +640,11 @@ static lr_status iterate(struct recon *recon, int number)
                             found.fit.left_out_counts);
         }
         if (found.fit.left_out_lors > 0 && !recon->has_warned) {
-            const char *what = recon->info->of_lines ? "lines" : recon->info->of_events ? "events" : "LORs";
+            const bool is_direct = lr_direct_get_info(recon->params->op) != NULL;
+            const char *what = recon->info->of_lines    ? "lines"
+                               : recon->info->of_events ? "events"
+                               : is_direct              ? "voxels of histo-images"
+                                                        : "LORs";
             const long long lors = (long long)found.fit.left_out_lors;
             const double counts = found.fit.left_out_counts, share = counts / (counts + found.fit.measured_counts);
             recon->has_warned = true;

@@ -48,7 +48,7 @@ struct flat_view panes_flat(const struct app *app, int axis)
         const double *size = app->panes[k].size;
         flat.middle_mm[k] = grid->origin_mm[k] + 0.5 * (grid->size[k] - 1) * grid->voxel_mm[k] + app->pane_offset_mm[k];
         for (int c = 0; c < 2 && size[0] > 0.0; c++) {
-            const int side = flat_axes[k][c];
+            const int side = lr_slice_axes[k][c];
             largest = fmax(largest, grid->size[side] * grid->voxel_mm[side] / size[c]);
         }
     }

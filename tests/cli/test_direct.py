@@ -147,7 +147,16 @@ class Depositions(Direct):
             self.assertGreater(report["deposited"], 60)
             self.assertAlmostEqual(values.sum(), report["weight"], delta=1e-4 * values.sum())
             self.near(values, found)
+            # A bin of 12 ps widens the resolution by a variance of 12^2/6, in units of FWHM.
+            bin_ps = 0 if name == "pairs" else 12
+            self.assertAlmostEqual(report["tof_ps"], (60 ** 2 + 8 * numpy.log(2) / 6 * bin_ps ** 2) ** 0.5, delta=1e-3)
             reports[name] = report, values
+        # Bins that cross the border of the grid are deposited in part, which is said.
+        weight, deposited = (reports["CASToR"][0][key] for key in ("weight", "deposited"))
+        self.assertLess(weight, deposited - 0.1)
+        said = self.good(f"direct deposit --events e.Cdh --azimuths 6 --tilts 2 --acceptance-deg 40 {GRID}",
+                         f"--scanner {self.scanner} {CPU.split(' --threads')[0]} -o y.h5").stdout
+        self.assertRegex(said, rf"{deposited} events in 12 views, [0-9.]+ counts of them within the grid;")
         # The same events, where bins are told to single precision
         self.near(reports["CASToR"][1], reports["PETSIRD"][1], 1e-4)
 
@@ -178,9 +187,9 @@ class Factors(Direct):
         report, values = self.factors(f"{self.WIDE} --scanner {scanner}")
         self.assertEqual((report["views"], report["directions"]), (24, 32))
         self.assertEqual((report["efficiencies"], report["mu"]), (None, None))
-        self.assertAlmostEqual(report["mean"], values.astype(float).mean(), 6)
-        self.assertAlmostEqual(report["low"], float(values.min()), 6)
-        self.assertAlmostEqual(report["high"], float(values.max()), 6)
+        self.assertAlmostEqual(report["mean"], values.astype(float).mean(), 9)
+        self.assertAlmostEqual(report["low"], float(values.min()), 9)
+        self.assertAlmostEqual(report["high"], float(values.max()), 9)
         kernel = "--tof-ps 60 --radial-mm 1.5 --axial-mm 1.5"
         spreads = []
         for more in ([], ["--factors n.h5"]):
@@ -196,6 +205,58 @@ class Factors(Direct):
         self.assertGreater(spreads[0], 0.15)
         self.assertLess(spreads[1], 0.05)
 
+    def test_images_are_in_emissions(self):
+        """List mode of an attenuating cylinder, whose emissions the exact elements of the family correspondence tell.
+
+        The image moves some activity along the axis, where a voxel of 2.5 mm changes the sensitivity by a tenth, and
+        60,000 counts have a standard deviation of 0.4 %: hence 5 %. Without the attenuation, or with the scale of
+        another number of views, the sum is wrong by 45 % and more."""
+        size, grid = (16, 16, 14), "--like a.nii.gz"
+        at = [((k % 16 - 7.5) ** 2 + (k // 16 % 16 - 7.5) ** 2, k // 256) for k in range(16 * 16 * 14)]
+        activity = [1.0 + (k % 16 < 7) if r2 < 30 and 4 <= z < 10 else 0.0 for k, (r2, z) in enumerate(at)]
+        self.image("a.nii.gz", activity, size, (2.5,) * 3)
+        self.image("mu.nii.gz", [0.02 * (r2 < 45) for r2, _ in at], size, (2.5,) * 3)
+        scanner = self.write("tof.yaml", ring_of(
+            "ring", "radius_mm: 60, modules: 16, rings: 1", "crystals: [8, 12], pitch_mm: [2.98, 3], "
+            "face_mm: [2.98, 3], depth_mm: 12", "tof: {resolution_ps: 60}"))
+        simulate = f"simulate --scanner {scanner} --image a.nii.gz --mu mu.nii.gz --threads 1"
+        expected = self.json(f"{simulate} --expected --backend native -o e.h5")["counts"]
+        self.good(f"{simulate} --counts 60000 --tof-ps 60 -o y.petsird")
+        emissions = 60000 * sum(activity) / expected
+        self.image("truth.nii.gz", [x * emissions / sum(activity) for x in activity], size, (2.5,) * 3)
+        recon = f"{RECON} --data y.h5 --radial-mm 3 --axial-mm 3 {CPU} --algorithm osem --subsets 4 --truth"
+        for views in ("--azimuths 12 --tilts 3 --acceptance-deg 10", "--azimuths 8 --tilts 1 --acceptance-deg 14"):
+            self.good(f"direct deposit --events y.petsird {views} {grid} -o y.h5")
+            self.good(f"direct factors --scanner {scanner} {views} --mu mu.nii.gz {grid} -o n.h5")
+            found = self.json(f"{recon} truth.nii.gz --factors n.h5 -o r.nii.gz")
+            print(f"{views}: {found['emissions'] / emissions:.4f} of the emissions")
+            self.assertAlmostEqual(found["emissions"] / emissions, 1, delta=0.05)
+            self.assertAlmostEqual(self.values().sum() / emissions, 1, delta=0.05)
+            self.assertLess(found["iterations"][-1]["image_error"], 0.5)
+
+        # Without factors, or with factors of unknown origin, the scale is fitted before the image is compared.
+        self.other_histo("y.h5", "ones.h5", numpy.ones(self.histo().shape))
+        for factors, why in (("", "there are no --factors"), ("--factors ones.h5", "ones.h5 does not say")):
+            done = self.good(f"{recon} a.nii.gz {factors} -o r.nii.gz")
+            self.assertIn("in all (relative: factors by direct factors count emissions)", done.stdout)
+            self.assertIn(f"the image has a scale of its own, and is not in emissions: {why}", done.stderr)
+            self.assertIn("after fitting its scale", done.stderr)
+            self.assertNotIn("multiply", done.stderr)
+            self.assertIn("image_sum", self.json(f"{recon} a.nii.gz {factors} -o r.nii.gz"))
+
+    def test_counts_without_a_factor_are_named(self):
+        """Counts where the factors are 0 are left out, and a line says how many."""
+        counts = self.counts("y.h5", "--count 20000")
+        y = self.histo()
+        factors = numpy.ones(y.shape)
+        blind = numpy.flatnonzero(y[5])[:40]
+        factors[5, blind] = 0
+        self.other_histo(counts, "n.h5", factors)
+        done = self.good(f"{RECON} --data {counts} --radial-mm 3 --axial-mm 2.5 --factors n.h5 {CPU} -o r.nii.gz")
+        self.assertIn(f"left out: {y[5, blind].sum():.4g} in 40 voxels of histo-images, where --factors is 0",
+                      done.stderr)
+        self.assertIn("40 voxels of histo-images with", done.stderr)  # as the loop finds them, too
+
     def test_parts_are_multiplied(self):
         """Efficiencies of a half are a quarter; a map of water takes some of each line; the set, the grid and the
         number of threads are those asked for."""
@@ -208,7 +269,7 @@ class Factors(Direct):
         self.assertEqual(report["efficiencies"], halves)
         report, wet = self.factors(*scanner, f"--mu {water}")  # on the map's grid
         self.assertEqual(report["grid"]["size"], list(self.SIZE))
-        seen = plain[:, 10, 8, 8] > 0.1
+        seen = plain[:, 10, 8, 8] > 0.1 * plain.max()
         share = wet[:, 10, 8, 8][seen] / plain[:, 10, 8, 8][seen]
         # chords of a square 36.8 mm wide, through nearly its middle
         self.assertTrue((numpy.exp(-0.0096 * 36.8 * 1.5) < share).all())
@@ -228,6 +289,27 @@ class Factors(Direct):
 
 
 class Reconstructions(Direct):
+    def test_the_time_resolution_is_that_of_the_file(self):
+        """Histo-images keep their time resolution; --tof-ps goes before it."""
+        counts = self.counts()
+        with h5py.File(counts) as file:
+            self.assertEqual(file["histo"].attrs["tof_ps"], 60)
+        recon = f"{RECON} --data {counts} --radial-mm 3 --axial-mm 2.5 {CPU} -o r.nii.gz"
+        self.assertIn("time resolution 60 ps, of the histo-images", self.good(recon).stderr)
+        own = self.values()
+        self.assertNotIn("differs", self.good(f"{recon} --tof-ps 60").stderr)
+        self.assertTrue((self.values() == own).all())
+        self.assertNotIn("differs", self.good(f"{recon} --tof-ps 65").stderr)
+        self.assertIn("--tof-ps 70 differs from the time resolution of the histo-images, 60 ps",
+                      self.good(f"{recon} --tof-ps 70").stderr)
+        self.assertFalse((self.values() == own).all())
+        with h5py.File(counts, "a") as file:
+            file["histo"].attrs["tof_ps"] = -1.0
+        self.refuse(3, "tof_ps", recon)
+        with h5py.File(counts, "a") as file:
+            del file["histo"].attrs["tof_ps"]
+        self.refuse(2, "--tof-ps", recon)
+
     def test_from_events_to_an_image(self):
         """RAMLA brings out the corner that is twice as active; all events are accounted for."""
         report = self.json(f"direct deposit --activity {self.activity()} --scanner {self.scanner} --tof-ps 60 {VIEWS}",
@@ -356,7 +438,12 @@ class BadInput(Direct):
             self.refuse(2, [more.split()[0], "direct"], f"recon --data y.h5 --scanner {self.scanner}",
                         f"-o r.nii.gz {more}")
         self.refuse(2, "--data", direct, KERNEL)
-        self.refuse(2, "--tof-ps", f"{direct} --data y.h5")
+        for option in ("--mu m.nii", "--efficiencies e.txt"):
+            self.refuse(2, ["direct factors", option.split()[0], "--factors"], f"{direct} --data y.h5 {option}")
+        self.write("l.h5", "")
+        with h5py.File("l.h5", "w") as file:
+            file["lor_data/values"] = [1.0]
+        self.refuse(3, ["l.h5", "direct deposit", "without --operator direct"], f"{direct} --data l.h5")
         self.refuse(2, ["--scanner", "correspondence"], f"{direct} --data y.h5", f"{KERNEL} --scanner {self.scanner}")
         self.refuse(2, ["--tof-ps", "direct"], f"recon --data y.h5 --scanner {self.scanner} -o r.nii.gz {KERNEL}")
         self.refuse(2, "views, of which there are 12", f"{direct} --data {self.counts()}",

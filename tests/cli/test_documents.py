@@ -22,7 +22,7 @@ SMALLER = {"144,144,48": "40,40,8", "40,40,8 --voxel-mm 4": "20,20,4 --voxel-mm 
            "--iterations 3 -o w": "--iterations 3 --sensitivity-lines 4000000 -o w",
            "--iterations 3 \\\n    -o image": "--iterations 1 --sensitivity-lines 200000 -o image",
            "modules: 18, rings: 3": "modules: 18, rings: 2", "modules: 27, rings: 2": "modules: 27, rings: 1",
-           "1 2 3 4 5 6": "1 2", "range(1, 7)": "range(1, 3)",
+           "1 2 3 4 5 6": "1 2", "--frames 2x30": "--frames 2x0.2", "range(1, 7)": "range(1, 3)",
            "loraster sample get mouse\n": "test -d mouse || loraster sample get mouse\n"}
 # Not the program's: tools/fresh.sh and tools/deb_root.sh run the scripts and the build, tests/install the compiler.
 OTHERS = re.compile(r"^(\./)?tools/|^cc |^./a.out$|^cmake |^apt-get |^pip |^xargs ")
@@ -225,6 +225,12 @@ class Documents(Pages):
         done = subprocess.run([example], cwd=self.folder, env=self.environment, capture_output=True, text=True,
                               check=False, timeout=HANG_S)
         self.assertEqual(done.returncode, 0, done.stderr)
+        numbers = re.search(r"emits (\S+) photon.*photons of (\S+) of.* has (\S+): .* within 2 % of (\S+)\.$",
+                            done.stdout, re.S | re.M)
+        emitted, met, image, expected = (float(number) for number in numbers.groups())
+        self.assertEqual(emitted, expected)
+        self.assertLess(met, 0.5 * emitted)
+        self.assertAlmostEqual(image, emitted, delta=0.02 * emitted)
         self.good("phantom derenzo --grid 20,20,4 --voxel-mm 1.9 -o true.nii")
         _, _, _, found = read_nifti("first.nii.gz")
         _, _, _, true = read_nifti("true.nii")

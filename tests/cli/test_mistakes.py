@@ -52,9 +52,23 @@ CASES = {
     "mu is a number": (f"{SENSITIVITY} --mu 0.0096", 3, "0.0096", "No such file"),
     # --- units and order of lengths
     "voxels in m": (f"matrix {ON} --grid 6,5,3 --voxel-mm 0.003 -o o.h5", 0,
-                    "warning", "0.018 mm", "a tenth of a crystal", "in mm"),
+                    "warning", "a field of 0.018 x 0.015 x 0.009 mm", "given in cm or m?", "taken as mm"),
     "voxels in m, many": (f"matrix {ON} --grid 60,50,3 --voxel-mm 0.01 --rows 0:1 -o o.h5", 0,
-                          "warning", "0.6 mm", "a hundredth of a crystal", "in mm"),
+                          "warning", "a field of 0.6 x 0.5 x 0.03 mm", "given in cm or m?"),
+    "voxels in cm": (f"sensitivity {ON} --grid 8,8,4 --voxel-mm 0.4 -o o.nii", 0,
+                     "warning", "voxels of 0.4 x 0.4 x 0.4 mm", "a field of 3.2 x 3.2 x 1.6 mm", "span 60 x 60 x 16 mm",
+                     "given in cm or m?"),
+    "voxels in tenths of a millimetre": (f"recon {ON} --grid 6,5,3 --voxel-mm 30,30,40 --samples 1 --data y.h5 "
+                                         "--iterations 1 -o o.nii", 0, "warning", "a field of 180 x 150 x 120 mm",
+                                         "10 times too large?"),
+    "a long axis across": (f"simulate {ON} --grid 6,6,30 --voxel-mm 4 --phantom point --counts 1000 -o o.h5", 0,
+                           "warning", "a field of 24 x 24 x 120 mm", "axes swapped?", "z runs along the scanner"),
+    "a long axis across, photon pairs": ("simulate --scanner ring.yaml --grid 6,6,30 --voxel-mm 4 --phantom point "
+                                         "--counts 100 --tof-ps 300 -o o.petsird", 0, "warning", "axes swapped?"),
+    "a long axis across, list mode": (f"{LISTMODE.replace(AT, '--grid 3,10,10 --voxel-mm 4')} --kernel line", 0,
+                                      "warning", "a field of 12 x 40 x 40 mm", "axes swapped?"),
+    "sizes z,y,x of an image": (f"{PROJECT} --image upright.nii", 0, "warning", "a field of 12 x 40 x 40 mm",
+                                "axes swapped?"),
     "voxels with a unit": (f"{MATRIX} --grid 6,5,3 --voxel-mm 3mm", 2, "--voxel-mm 3mm", "leave out the unit"),
     "a grid beyond the bore": (f"sensitivity {ON} --grid 9,9,3 --voxel-mm 10 -o o.nii", 0,
                                "warning", "beyond the detectors", "smaller grid"),
@@ -91,7 +105,8 @@ CASES = {
     "a scanner as the grid": (f"sensitivity {ON} --like ring.yaml -o o.nii", 3, "ring.yaml", "looks like a scanner"),
     "an image as a scanner": (f"sensitivity --scanner ./x.nii {AT} -o o.nii", 3, "x.nii", "looks like an image"),
     "an image as a scanner to check": ("scanner check ./x.nii", 3, "looks like an image"),
-    "LOR data as histo-images": (f"{DIRECT} --data y.h5 --tof-ps 400", 3, "y.h5", "recon --data", "direct deposit"),
+    "LOR data as histo-images": (f"{DIRECT} --data y.h5 --tof-ps 400", 3, "y.h5", "without --operator direct",
+                                 "direct deposit"),
     "data as efficiencies": (f"{RECON} --data y.h5 --efficiencies y.h5", 3, "y.h5", "looks like LOR data"),
     "a heading in efficiencies": (f"{RECON} --data y.h5 --efficiencies eff.csv", 3, "eff.csv:1", "'crystal'", "#"),
     "too few efficiencies": (f"{RECON} --data y.h5 --efficiencies few.txt", 3,
@@ -292,6 +307,7 @@ class Mistakes(ProgramTest):
         self.put_image("far.nii", 0.0096, shift_mm=900)
         self.put_image("corner.nii", 0.0096, shift_mm=25)
         write_nifti("other.nii", (4, 4, 4), (3, 3, 3), [1.0] * 64)
+        write_nifti("upright.nii", (3, 10, 10), (4, 4, 4), [1.0] * 300)
         self.put_metaimage("swapped", "MET_FLOAT", ">")
         self.put_metaimage("whole", "MET_INT", "<")
         Path("utf16.yaml").write_bytes(README_RING.encode("utf-16"))

@@ -43,6 +43,12 @@ static void files_read_back_the_same(void **state)
     lr_histo_images *histo = make(&seed);
     assert_ok(lr_histo_images_write(path_of(path), histo, NULL));
     lr_histo_images *again = keep(lr_histo_images_read(path, NULL));
+    assert_all(again->tof_ps == 0, !again->are_probabilities);
+    histo->tof_ps = 203.7;
+    histo->are_probabilities = true;
+    assert_ok(lr_histo_images_write(path, histo, NULL));
+    again = keep(lr_histo_images_read(path, NULL));
+    assert_all(again->tof_ps == 203.7, again->are_probabilities);
     const lr_grid *grid = &histo->grid;
     assert_int_equal(again->num_views, NUM_ANGLES);
     for (int k = 0; k < 3; k++) {

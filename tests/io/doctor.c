@@ -193,6 +193,10 @@ static void planted_errors_are_found(void **state)
         {{.rest = "axial_length_mm: 2600\n"}, "looks like cm", SUSPECT(LENGTH)},
         {{.rest = "axial_length_mm: 10.24\n"}, "looks like inch", SUSPECT(LENGTH)},
         {{.rest = "axial_length_mm: 240\n"}, "8.3 % too much", SUSPECT(LENGTH)},
+        /* Rings of 260 mm, a gap of 300 mm between them. */
+        {{.ring = "radius_mm: 328, modules: 56, rings: 2, ring_pitch_mm: 560", .rest = ""},
+         "from z = -150 to 150 mm there are no crystals, and modules are 260 mm long",
+         NOTE(GAP)},
         /* rules */
         {{.rules = "field_of_view_mm: 700"}, "wider than the bore", SUSPECT(COINCIDENCE)},
         {{.rules = "field_of_view_mm: 57.6"}, "it looks like cm", SUSPECT(COINCIDENCE)},
@@ -246,6 +250,28 @@ static void overlaps(void **state)
     const lr_finding *first = find(diagnosis, LR_FINDING_OVERLAP);
     assert_pairs(0, {first->modules[0], 0}, {first->modules[1], 56});
     expect(diagnosis, LR_SUSPECT, LR_FINDING_OVERLAP, "modules 0 and 56 overlap by 1 mm");
+}
+
+/* Rings that overlap along the axis are complete rings: only the overlap is wrong. */
+static void rings_too_close_are_no_full_ring(void **state)
+{
+    for (int num_rings = 2; num_rings <= 4; num_rings++) {
+        for (int tenth = 1; tenth <= 9; tenth += 2) { /* of a ring's length, 260 mm */
+            char ring[96];
+            snprintf(ring, sizeof(ring), "radius_mm: 328, modules: 56, rings: %d, ring_pitch_mm: %d", num_rings,
+                     26 * tenth);
+            lr_diagnosis *diagnosis = diagnose((struct text){.ring = ring, .rest = ""}, NULL);
+            for (int k = 0; k < diagnosis->num_findings; k++) {
+                const lr_finding *finding = &diagnosis->findings[k];
+                if (finding->severity == LR_SUSPECT && finding->kind != LR_FINDING_OVERLAP &&
+                    finding->kind != LR_FINDING_REFUSED) {
+                    print(diagnosis);
+                    fail_msg("%s: a false alarm", ring);
+                }
+            }
+            expect(diagnosis, LR_SUSPECT, LR_FINDING_OVERLAP, "would fill the same space");
+        }
+    }
 }
 
 static void grids(void **state)
@@ -333,5 +359,5 @@ static void layers_are_no_second_ring(void **state)
 
 group_main("geometry doctor", NULL, NULL,
            EACH(cmocka_unit_test, presets_raise_no_alarm, a_sound_scanner_is_sound, panels_hide_panels,
-                rings_hide_rings, planted_errors_are_found, radii_at_any_filling, overlaps, grids,
-                modules_that_stand_wrong, layers_are_no_second_ring))
+                rings_hide_rings, planted_errors_are_found, radii_at_any_filling, overlaps,
+                rings_too_close_are_no_full_ring, grids, modules_that_stand_wrong, layers_are_no_second_ring))

@@ -143,6 +143,42 @@ static void test_points_on_planes_are_named(void **state)
     }
 }
 
-test_main("operator_test_coverage", CASES(test_inside_is_silent, test_rings_count_voxels_outside_their_polygon,
-                                          test_sample_points_decide, test_miss_on_every_side_is_an_error,
-                                          test_points_on_planes_are_named, test_beside_the_modules_is_an_error))
+/* Slips of a person who gives a grid for a scanner whose detectors span 656 x 656 x 256 mm, and sensible grids. */
+static void test_odd_fields_are_explained(void **state)
+{
+    static const struct {
+        int size[3];
+        double voxel_mm[3];
+        const char *words; /* NULL = no warning */
+    } cases[] = {{{140, 140, 64}, {4, 4, 4}, "beyond the detectors"},
+                 {{110, 110, 64}, {4, 4, 4}, NULL},
+                 {{140, 140, 64}, {0.4, 0.4, 0.4}, "given in cm"},
+                 {{140, 140, 64}, {0.004, 0.004, 0.004}, "given in cm or m"},
+                 {{60, 60, 20}, {40, 40, 40}, "10 times too large"},
+                 {{140, 140, 64}, {4, 4, 40}, "10 times too large"},
+                 {{64, 140, 140}, {4, 4, 4}, "axes swapped"},
+                 {{140, 64, 140}, {4, 4, 4}, "axes swapped"},
+                 {{64, 64, 140}, {4, 4, 4}, "axes swapped"},
+                 {{1, 1, 1}, {0.1, 0.1, 0.1}, NULL},   /* a point */
+                 {{16, 16, 16}, {2, 2, 2}, NULL},      /* regions of interest */
+                 {{200, 200, 1}, {0.5, 0.5, 4}, NULL}, /* a slice */
+                 {{110, 110, 1}, {4, 4, 0.1}, NULL},   /* a thin one */
+                 {{30, 30, 64}, {4, 4, 4}, NULL},      /* a mouse */
+                 {{60, 140, 80}, {4, 4, 4}, "beyond the detectors"}};
+    lr_scanner *scanner =
+        keep(scanner_from("ring: {radius_mm: %d, modules: 56}\nmodule: {crystals: [8, 64], pitch_mm: [4, 4], face_mm: "
+                          "[4, 4], depth_mm: 20}",
+                          328));
+    for (int k = 0; k < length_of(cases); k++) {
+        struct test_log log = TEST_LOG(log);
+        const lr_grid grid = lr_grid_centred(cases[k].size, cases[k].voxel_mm);
+        assert_ok(lr_coverage_check(&grid, one_sample, scanner, &log.log));
+        assert_int_equal(log.num_warnings, cases[k].words != NULL);
+        if (cases[k].words != NULL) assert_says(log.warning, cases[k].words);
+    }
+}
+
+test_main("operator_test_coverage",
+          CASES(test_inside_is_silent, test_odd_fields_are_explained, test_rings_count_voxels_outside_their_polygon,
+                test_sample_points_decide, test_miss_on_every_side_is_an_error, test_points_on_planes_are_named,
+                test_beside_the_modules_is_an_error))

@@ -155,7 +155,8 @@ static void test_map_ranges(void **state)
     assert_all(is_colour(picture, 0, 0, black), is_colour(picture, 1, 0, white));
 }
 
-/* A slice shows the plane of voxels nearest to a position, with +y or +z pointing up. */
+/* A slice shows the plane of voxels nearest to a position. +x, or +y in a sagittal slice, is on the left; +y or +z is
+ * above. */
 static void test_slices(void **state)
 {
     const lr_grid grid = {{3, 4, 5}, {2.0, 2.0, 2.0}, {-2.0, -3.0, -4.0}};
@@ -173,7 +174,7 @@ static void test_slices(void **state)
             for (int b = 0; b < grid.size[up]; b++) {
                 for (int a = 0; a < grid.size[across]; a++) {
                     const int row = a * strides[across] + b * strides[up] + slice * strides[normal];
-                    const int shown = picture->rgb[3 * ((grid.size[up] - 1 - b) * picture->size[0] + a)];
+                    const int shown = picture->rgb[3 * ((grid.size[up] - b) * grid.size[across] - 1 - a)];
                     assert_true(abs(shown - row - 1) <= 1); /* 255 grey levels for 255 values */
                 }
             }

@@ -59,21 +59,25 @@ static void test_axes(void **state)
     uint64_t seed = test_seed();
     for (int n = 0; n < 200; n++) {
         const double low = 400.0 * (test_random(&seed) - 0.5), span = 300.0 * test_random(&seed);
+        const double ends[2] = {low, low + span}; /* every other axis runs from right to left */
         check_axes(&filled(struct lr_axes,
                            .size = {1 + (int)(400.0 * test_random(&seed)), 1 + (int)(400.0 * test_random(&seed))},
-                           .across = {low, low + span, "x (mm)", n % 3 == 0}, .up = {-span, span, "z (mm)", n % 5 == 0},
-                           .text_px = n & 1 ? 16 : 0));
+                           .across = {ends[n / 2 % 2], ends[1 - n / 2 % 2], "x (mm)", n % 3 == 0},
+                           .up = {-span, span, "z (mm)", n % 5 == 0}, .text_px = n & 1 ? 16 : 0));
     }
 }
 
 /* Values are at their positions: the ends of the range at the ends of the picture, larger values further right and
- * further up. */
+ * further up, or further left on an axis that runs backwards. */
 static void test_places(void **state)
 {
-    const struct lr_axes axes = {
+    struct lr_axes axes = {
         .corner = {10, 20}, .size = {100, 50}, .across = {-5, 5, NULL, false}, .up = {0, 1, NULL, false}};
     assert_ints(lr_axes_x(&axes, -5.0), 10, lr_axes_x(&axes, 0.0), 60, lr_axes_x(&axes, 5.0), 110);
     assert_ints(lr_axes_y(&axes, 0.0), 70, lr_axes_y(&axes, 1.0), 20);
+    axes.across.low = 5;
+    axes.across.high = -3;
+    assert_ints(lr_axes_x(&axes, -3.0), 110, lr_axes_x(&axes, 3.0), 35, lr_axes_x(&axes, 5.0), 10);
 }
 
 /* --- bars --- */
@@ -99,6 +103,24 @@ static void test_bars(void **state)
 }
 
 /* --- labels around pictures --- */
+
+/* Labels of an axis that runs backwards, from its left end: as many as on the same axis the other way, and on the same
+ * ticks. */
+static void test_backward_labels(void **state)
+{
+    struct lr_axes axes = {
+        .corner = {60, 20}, .size = {300, 50}, .across = {-24, 24, NULL, false}, .up = {0, 1, NULL, false}};
+    int ink[2];
+    for (int n = 0; n < 2; n++) {
+        lr_picture *page = make_white(420, 120);
+        lr_axes_draw(page, &axes);
+        ink[n] = count_ink(page, (int[2]){55, 76}, (int[2]){420, 120});
+        axes.across.low = 24;
+        axes.across.high = -24;
+    }
+    assert_int_equal(ink[0], ink[1]);
+    assert_true(ink[0] > 100);
+}
 
 /* Finds a picture in a larger one by comparing all pixels; corner: where it is. */
 static bool find(const lr_picture *inside, const lr_picture *whole, int corner[2])
@@ -198,5 +220,5 @@ static void test_panel_of_long_names(void **state)
     assert_int_equal(count_ink(page, (int[2]){page->size[0] - 6, 0}, page->size), 0);
 }
 
-test_main("labels", CASE(test_axes), CASE(test_places), CASE(test_bars), CASE(test_slices), CASE(test_tiny),
-          CASE(test_correspondences), CASE(test_panel_of_long_names))
+test_main("labels", CASE(test_axes), CASE(test_places), CASE(test_backward_labels), CASE(test_bars), CASE(test_slices),
+          CASE(test_tiny), CASE(test_correspondences), CASE(test_panel_of_long_names))

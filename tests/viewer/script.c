@@ -44,7 +44,9 @@ static void bad_texts(void **state)
         {"point 1 2", "viewer_script.txt:1: it is point X Y Z, and here are 2 words"},
         {"wait\nquit now", ":2: it is quit"},
         {"point \"1 2 3\"", "here are 1 words"},
-        {"WAIT", "no step WAIT"},
+        {"WAIT", "lists them); did you mean 'wait'?"},
+        {"sensitivty", "did you mean 'sensitivity'?"},
+        {"qqqqqqq", "no step qqqqqqq (docs/guide/viewer-scripts.md lists them)"},
         {"frames 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16", "more than 16 words"},
     };
     struct test_log log;

@@ -360,6 +360,55 @@ class Saved(Places):
                 y = int((self.SIZE[1] - j - 0.5) * height / self.SIZE[1])
                 self.assertLess(abs(rows[y][3 * x] / 255.0 - value_at(self.file, (i, j, 6))), 0.006, (i, j))
 
+    def test_the_same_sides_in_all_pictures(self):
+        """Markers at +x, +y and +z: +x and +y at the left, else above, in --png, the panes and what is exported."""
+        size, voxel, places = (9, 7, 5), (2.0, 2.0, 2.4), {"x": (7, 3, 2), "y": (4, 5, 2), "z": (4, 3, 4)}
+        greys, array = {"x": 4.0, "y": 3.0, "z": 2.0}, np.full(size[::-1], 0.1, np.float32)
+        for axis, place in places.items():
+            array[place[::-1]] = greys[axis]
+        self.image("m.nii", [float(value) for value in array.ravel()], size, voxel)
+        wanted = {"transaxial": {"x": (-1, 0), "y": (0, 1)}, "coronal": {"x": (-1, 0), "z": (0, 1)},
+                  "sagittal": {"y": (-1, 0), "z": (0, 1)}}
+
+        def sides(name, picture, highest):
+            """Where the slice's markers are in a grey picture: (-1 left, 1 right; -1 below, 1 above)."""
+            found = {}
+            for axis in wanted[name]:
+                at = np.argwhere(abs(picture - greys[axis] / highest) < 0.01)
+                self.assertGreater(len(at), 0, (name, axis))
+                down, right = (at.mean(axis=0) + 0.5) / picture.shape - 0.5
+                found[axis] = tuple(int(np.sign(s)) if abs(s) > 0.1 else 0 for s in (right, -down))
+            return found
+
+        def read_grey(path):
+            """Lightness 0 .. 1 of what is grey in a field of 5 x 5 pixels of one colour; else NaN."""
+            width, height, rows = read_png(self.path(path))
+            colours = np.frombuffer(b"".join(rows), np.uint8).reshape(height, width, 3).astype(float) / 255
+            fields = np.lib.stride_tricks.sliding_window_view(np.pad(colours, ((2, 2), (2, 2), (0, 0))), (5, 5, 3))
+            is_one = fields.max(axis=(2, 3, 4, 5)) == fields.min(axis=(2, 3, 4, 5))
+            return np.where(is_one, colours[..., 0], np.nan)
+
+        steps = ["open image m.nii", "wait", "colours grey 0 4", "cross 0 0 0", "frames 2", "screenshot v.png"]
+        values = self.values([*steps, *(f"export {name} {name}.{kind}" for name in wanted for kind in ("png", "csv")),
+                              *(f"print panes.{name}" for name in wanted)])
+        window = read_grey("v.png")
+        for name, want in wanted.items():
+            left, top, width, height = map(int, values[f"panes.{name}"].split(","))
+            self.assertEqual(sides(name, window[top:top + height, left:left + width], 4), want, "pane")
+            self.assertEqual(sides(name, read_grey(f"{name}.png"), 4), want, "PNG")
+            self.assertEqual(sides(name, self.table(f"{name}.csv")[3], 1), want, "CSV")
+
+        # Counts that the image itself is expected to give leave it unchanged.
+        self.good(f"project {self.on_ring} --image m.nii -o y.h5")
+        self.good(f"recon {self.on_ring} --like m.nii --data y.h5 --initial m.nii --iterations 1 -o r.nii --png r.png")
+        page = 1 - read_grey("r.png")
+        slices = np.flatnonzero(np.diff(np.concatenate(([0], (page > 0).any(axis=0), [0]))))
+        self.assertEqual(len(slices), 6, "three slices side by side")
+        for name, want, first, last in zip(wanted, wanted.values(), slices[::2], slices[1::2]):
+            lines = np.flatnonzero((page[:, first:last] > 0).any(axis=1))
+            self.assertEqual(sides(name, page[lines[0]:lines[-1] + 1, first:last], max(greys[k] for k in want)), want,
+                             "--png")
+
     def test_profile(self):
         self.view([*self.ready, "line -12 0.5 1.25 12 0.5 1.25", "wait", "export line l.csv"])
         lines = [line.split(",") for line in Path(self.path("l.csv")).read_text().splitlines()]

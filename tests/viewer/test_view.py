@@ -335,7 +335,9 @@ class Errors(ViewTest):
                             ("is not a whole number", "frames 1.5"), ("none of what can stand", "tool hammer"),
                             ("none of what can stand", "show scanner maybe"), ("1 to 16384", "size 0 10"),
                             ("1 to 16384", "size 10 20000"), ("no key", "key hyper"), ("no value", "print weather"),
-                            ("none of what can stand", "open folder x")):
+                            ("none of what can stand", "open folder x"), ("mean 'voxel'?", "tool voxle"),
+                            ("(off, on); did you mean 'off'?", "show x offf"), ("mean 'samples'?", "set sample 2"),
+                            ("mean 'voxel.sum'?", "print voxel.sun"), ("mean 'window.size'?", "expect size 3")):
             self.fails(3, [words, "steps.txt:2"], ["frames 1", step])
 
     def test_expectations(self):

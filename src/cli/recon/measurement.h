@@ -113,6 +113,7 @@ struct measurement {
     /* Histo-images. */
     struct direct_setup direct;      /* its operator is not used */
     lr_histo_images *direct_factors; /* owned; NULL = none */
+    int64_t blind_voxels;            /* number of voxels that have counts, but a factor of 0; of all ranks */
 };
 
 void measurement_drop_data(struct measurement *measured);

@@ -12,7 +12,9 @@
 
 static const char *unit_of(const struct measurement *measured)
 {
-    return measurement_counts_emissions(measured) ? "emissions" : "in all (no emissions: its scale is not known)";
+    if (measurement_counts_emissions(measured)) return "emissions";
+    return measured->request->family == RECON_DIRECT ? "in all (relative: factors by direct factors count emissions)"
+                                                     : "in all (relative: --kernel exact counts emissions)";
 }
 
 static double emissions(const struct recon_run *run)
@@ -69,6 +71,10 @@ void recon_list_causes(const void *user, char *text, size_t size)
                   "--sensitivity-lines",
                   (long long)listmode->sensitivity_left);
     }
+    if (measured->blind_voxels > 0) {
+        add_cause(text, size, "%lld voxels of histo-images with counts have a factor of 0",
+                  (long long)measured->blind_voxels);
+    }
     if (measured->has_tof) add_cause(text, size, "times of flight that point beside the grid");
     if (measured->request->family == RECON_CORRESPONDENCE && info->mode == LR_MODE_SAMPLED)
         add_cause(text, size, "%d x %d lines to a crystal, which may miss LORs: more --rays", info->rays, info->rays);
@@ -112,6 +118,13 @@ void recon_say_corrections(const struct measurement *measured)
     report_info(setup->report, "%s%s%s%s", made[0] != '\0' ? "corrected for " : "not corrected for ",
                 made[0] != '\0' ? made : missing, made[0] != '\0' && missing[0] != '\0' ? "; not for " : "",
                 made[0] != '\0' ? missing : "");
+    if (request->family == RECON_DIRECT && !measurement_counts_emissions(measured)) {
+        report_info(setup->report, "the image has a scale of its own, and is not in emissions: %s%s",
+                    measured->direct_factors != NULL ? request->factors : "there are no --factors",
+                    measured->direct_factors != NULL
+                        ? " does not say that its factors are probabilities, as those of loraster direct factors are"
+                        : ", which loraster direct factors writes");
+    }
 }
 
 lr_status recon_check_image(const struct recon_run *run)
@@ -144,8 +157,8 @@ lr_status recon_check_image(const struct recon_run *run)
      * this. */
     const double counts = last->measured_counts, found = emissions(run);
     const bool has_additive = measured->additive != NULL || measured->randoms != NULL;
-    const bool is_scaled = request->family != RECON_DIRECT && measurement_counts_emissions(measured);
-    if (is_scaled && !has_additive && !recon_has_steps(request->algorithm) && found < counts) {
+    if (measurement_counts_emissions(measured) && !has_additive && !recon_has_steps(request->algorithm) &&
+        found < counts) {
         report_warn(report,
                     "%.6g counts give %.6g emissions, fewer than one each: elements times factors exceed 1: are "
                     "efficiencies or factors in percent, or their inverses (normalisation)?",

@@ -166,9 +166,10 @@ static void check_family(struct cli_args *args, enum recon_family family)
     static const char *const of_lors[] = {"--mode",        "--rays",         "--mu-steps",
                                           "--penetration", "--layers-alone", "--deterministic",
                                           "--store",       "--dry-run",      NULL};
-    static const char *const of_scanners[] = {"--samples", "--max-memory", "--events",       "--crystal-map",
-                                              "--header",  "--randoms",    "--efficiencies", "--mu-as",
-                                              "--mu",      "--mu-unit",    "--scanner",      NULL};
+    static const char *const of_scanners[] = {"--samples",     "--max-memory", "--events",
+                                              "--crystal-map", "--header",     "--randoms",
+                                              "--mu-as",       "--scanner",    NULL};
+    static const char *const of_factors[] = {"--mu", "--mu-unit", "--efficiencies", NULL};
     static const char *const of_histo_images[] = {"--factors", "--fit", NULL};
     static const char *const tof[] = {"--tof-ps", NULL}, *const tof_variant[] = {"--tof-ps", "--variant", NULL};
     const bool is_direct = family == RECON_DIRECT, is_listmode = family == RECON_LISTMODE;
@@ -180,7 +181,15 @@ static void check_family(struct cli_args *args, enum recon_family family)
                           "--operator direct takes histo-images: loraster direct deposit --events %s ... makes them",
                           args_text(args, "--events"));
         }
-        refuse_all(args, of_scanners, "correspondence");
+        for (int k = 0; of_factors[k] != NULL; k++) {
+            if (!args_has(args, of_factors[k])) continue;
+            args_complain(
+                args,
+                "in --operator direct %s is part of the factors: loraster direct factors %s ... -o n.h5 makes "
+                "them, and recon takes them by --factors n.h5",
+                of_factors[k], of_factors[k]);
+        }
+        refuse_all(args, of_scanners, "correspondence or listmode");
     } else {
         refuse_all(args, of_histo_images, "direct");
         refuse_group(args, direct_kernel_options, tof, "direct");

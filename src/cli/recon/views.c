@@ -89,6 +89,9 @@ static lr_status assign_views(struct view_share *own, const lr_histo_images *all
     }
     own->histo = lr_histo_images_create(&all->grid, views, own->count, &report->log);
     status = own->histo != NULL ? LR_OK : report_reason(measured->setup.report);
+    if (status != LR_OK) goto done;
+    own->histo->tof_ps = all->tof_ps;
+    own->histo->are_probabilities = all->are_probabilities;
 done:
     free(views);
     return status;
@@ -159,6 +162,31 @@ static lr_lor_data *copy_data(const struct measurement *measured, const lr_histo
     return data;
 }
 
+/* Reports the counts of all ranks, and those that no image can explain because their factor is 0. */
+static lr_status say_counts(struct measurement *measured)
+{
+    const lr_histo_images *factors = measured->direct_factors;
+    const lr_lor_data *data = measured->data;
+    double sums[3] = {0}; /* counts; counts and voxels with a factor of 0 */
+    for (int64_t k = 0; k < data->count; k++) {
+        sums[0] += data->values[k];
+        if (factors == NULL || factors->values[k] != 0.0f || data->values[k] == 0.0f) continue;
+        sums[1] += data->values[k];
+        sums[2] += 1;
+    }
+    CLI_TRY(lr_comm_sum_numbers(measured->cluster.comm, sums, 3));
+    measured->blind_voxels = (int64_t)sums[2];
+    if (sums[2] > 0) {
+        report_info(measured->setup.report,
+                    "%s: %.9g counts; left out: %.4g in %.0f voxels of histo-images, where --factors is 0 (no line of "
+                    "the view is measured there)",
+                    measured->request->data, sums[0], sums[1], sums[2]);
+    } else {
+        report_info(measured->setup.report, "%s: %.9g counts", measured->request->data, sums[0]);
+    }
+    return LR_OK;
+}
+
 static lr_status open(struct measurement *measured, struct cli_args *args)
 {
     const struct recon_request *request = measured->request;
@@ -168,6 +196,7 @@ static lr_status open(struct measurement *measured, struct cli_args *args)
     direct->grid.report = report;
     CLI_TRY(direct_read_kernel(direct, args));
     lr_status status = read_views(measured, request->data, true, &counts);
+    if (status == LR_OK) status = direct_take_tof(direct, args, counts->tof_ps);
     if (status == LR_OK && measured->cluster.comm == NULL) measurement_limit_subsets(measured, counts->num_views);
     if (status == LR_OK && measured->cluster.comm == NULL && request->views_per_block > 0) {
         measured->subset_of = calloc((size_t)counts->num_views, sizeof(*measured->subset_of));
@@ -195,6 +224,7 @@ static lr_status open(struct measurement *measured, struct cli_args *args)
     if (measured->data == NULL) status = report_reason(report);
     if (status == LR_OK && measured->cluster.comm == NULL) /* ranks have drawn counts while reading */
         status = measurement_bootstrap(measured);
+    if (status == LR_OK) status = say_counts(measured);
     if (status == LR_OK && request->additive != NULL) {
         status = read_views(measured, request->additive, false, &additive);
         if (status != LR_OK) goto finish;

@@ -233,6 +233,9 @@ lr_status lr_lor_data_write(const char *path, const lr_lors *lors, const lr_lor_
 
 /* === histo-images; layout: docs/formats/histo-images.md === */
 
+/* The value of the attribute `quantity` of factors that are probabilities. Other histo-images have no such attribute. */
+static const char probabilities[] = "probabilities";
+
 /* --- writing --- */
 
 lr_status lr_histo_images_write(const char *path, const lr_histo_images *histo, const lr_log *log)
@@ -249,8 +252,11 @@ lr_status lr_histo_images_write(const char *path, const lr_histo_images *histo, 
     }
 
     const lr_hdf5_id group = h5->group_create(out.file, "histo");
-    const bool done = group >= 0 &&
-                      h5->put_string(group, "units", "values: counts per voxel; views_deg: azimuth, tilt; *_mm: mm") &&
+    const char *units = histo->are_probabilities ? "values: detections per emission; views_deg: azimuth, tilt; *_mm: mm"
+                                                 : "values: counts per voxel; views_deg: azimuth, tilt; *_mm: mm";
+    const bool done = group >= 0 && h5->put_string(group, "units", units) &&
+                      (!histo->are_probabilities || h5->put_string(group, "quantity", probabilities)) &&
+                      (!(histo->tof_ps > 0) || h5->put_numbers(group, "tof_ps", LR_HDF5_DOUBLE, 0, &histo->tof_ps)) &&
                       h5->put_array(group, "grid_size", LR_HDF5_INT32, three, histo->grid.size) &&
                       h5->put_array(group, "grid_voxel_mm", LR_HDF5_DOUBLE, three, histo->grid.voxel_mm) &&
                       h5->put_array(group, "grid_origin_mm", LR_HDF5_DOUBLE, three, histo->grid.origin_mm) &&
@@ -264,8 +270,9 @@ lr_status lr_histo_images_write(const char *path, const lr_histo_images *histo, 
 
 /* --- reading --- */
 
-static lr_status read_histo_head(const struct lr_hdf5_input *in, lr_grid *grid, int *num_views)
+static lr_status read_histo_head(const struct lr_hdf5_input *in, lr_histo_images *head)
 {
+    lr_grid *grid = &head->grid;
     int64_t views[2], values[2];
     if (!lr_hdf5_has(in, "/histo")) {
         return lr_error(in->log, LR_BAD_INPUT,
@@ -298,8 +305,17 @@ static lr_status read_histo_head(const struct lr_hdf5_input *in, lr_grid *grid, 
                         (long long)lr_grid_num_voxels(grid));
     }
     LR_TRY(lr_hdf5_need_stored(in, "/histo/values", values));
-    *num_views = (int)views[0];
-    return LR_OK;
+    head->num_views = (int)views[0];
+
+    char quantity[sizeof(probabilities) + 1];
+    head->are_probabilities = lr_hdf5_get_string(in, "/histo", "quantity", quantity, sizeof(quantity)) &&
+                              strcmp(quantity, probabilities) == 0;
+    if (lr_hdf5_get_numbers(in, "/histo", "tof_ps", LR_HDF5_DOUBLE, 1, &head->tof_ps) &&
+        !(head->tof_ps > 0 && isfinite(head->tof_ps))) {
+        return lr_error(in->log, LR_BAD_INPUT, "%s: the time resolution tof_ps of /histo is %g: it must be positive",
+                        in->path, head->tof_ps);
+    }
+    return lr_hdf5_input_check(in);
 }
 
 lr_status lr_histo_images_scan(const char *path, const lr_histo_sink *sink, const lr_log *log)
@@ -309,7 +325,7 @@ lr_status lr_histo_images_scan(const char *path, const lr_histo_sink *sink, cons
     double(*views)[2] = NULL;
     float *values = NULL;
     LR_TRY(lr_hdf5_input_open(&in, path, log));
-    lr_status status = read_histo_head(&in, &histo.grid, &histo.num_views);
+    lr_status status = read_histo_head(&in, &histo);
     if (status != LR_OK) goto end;
     const int64_t num_voxels = lr_grid_num_voxels(&histo.grid), num_views = histo.num_views;
     histo.views = lr_alloc(num_views, sizeof(*histo.views), "views", in.log);
@@ -348,6 +364,8 @@ static lr_status gather(void *user, const lr_histo_images *from, int view, const
     const int64_t num_voxels = lr_grid_num_voxels(&from->grid);
     if (view == 0) gathered->histo = lr_histo_images_create(&from->grid, from->views, from->num_views, gathered->log);
     if (gathered->histo == NULL) return LR_FAILED;
+    gathered->histo->tof_ps = from->tof_ps;
+    gathered->histo->are_probabilities = from->are_probabilities;
     memcpy(gathered->histo->values + view * num_voxels, values, (size_t)num_voxels * sizeof(*values));
     return LR_OK;
 }

@@ -2,9 +2,10 @@
  * Copyright The LORaster authors
  *
  * Figures of a scanner's crystals (solid angle, size, volume, stopped photons), and mean profiles of an image along the
- * scanner's axis and away from it. */
+ * scanner's axis and away from it. Grids that do not suit a scanner. */
 #include "model/scanner/scanner.h"
 
+#include "base/log.h"
 #include "base/units.h"
 #include "base/vec.h"
 
@@ -96,6 +97,44 @@ lr_scanner_figures lr_scanner_measure(const lr_scanner *scanner)
     }
     figures.stopped = lr_scanner_knows_mu(scanner) ? 1.0 - passed / met : NAN;
     return figures;
+}
+
+bool lr_grid_warn_slip(const lr_grid *grid, const lr_scanner *scanner, const lr_log *log)
+{
+    const lr_scanner_figures box = lr_scanner_measure(scanner);
+    double field_mm[3], span_mm[3], pitch_mm = INFINITY;
+    bool is_tiny = lr_grid_num_voxels(grid) > 1;
+    for (int k = 0; k < 3; k++) {
+        field_mm[k] = grid->size[k] * grid->voxel_mm[k];
+        span_mm[k] = box.high_mm[k] - box.low_mm[k];
+        is_tiny = is_tiny && field_mm[k] < span_mm[k] / 8;
+    }
+    for (int m = 0; m < scanner->num_modules; m++)
+        pitch_mm = fmin(pitch_mm, fmin(scanner->modules[m].pitch_mm[0], scanner->modules[m].pitch_mm[1]));
+    const double narrow_mm = fmin(field_mm[0], field_mm[1]), wide_mm = fmax(field_mm[0], field_mm[1]);
+    const double bore_mm = fmin(span_mm[0], span_mm[1]), length_mm = span_mm[2];
+    const bool is_rod =
+        grid->size[0] > 1 && field_mm[2] > 2 * length_mm && field_mm[2] > 1.5 * wide_mm && wide_mm < bore_mm / 2;
+    const bool is_upright = field_mm[2] > 1.5 * length_mm && field_mm[2] > 0.6 * wide_mm &&
+                            narrow_mm < 1.2 * length_mm && narrow_mm < 0.6 * wide_mm; /* a disc that stands on edge */
+    const char *slip = NULL;
+    if (is_tiny && fmax(grid->voxel_mm[0], grid->voxel_mm[1]) < pitch_mm / 5) {
+        /* Voxels of a region of interest are seldom finer than a fifth of a crystal. */
+        slip = "were the voxels' edges given in cm or m? They are taken as mm";
+    } else if (is_rod || is_upright) {
+        slip = "are the grid's axes swapped? Sizes are in the order x, y, z, and z runs along the scanner's axis";
+    } else if ((field_mm[0] > 2 * span_mm[0] && field_mm[1] > 2 * span_mm[1]) ||
+               field_mm[2] > 4 * fmax(length_mm, bore_mm / 2)) {
+        slip = "are the voxels 10 times too large? Their edges are in mm";
+    }
+    if (slip != NULL) {
+        lr_warn(log,
+                "voxels of %.4g x %.4g x %.4g mm make a field of %.4g x %.4g x %.4g mm, and the detectors span %.4g x "
+                "%.4g x %.4g mm (x, y, z): %s",
+                grid->voxel_mm[0], grid->voxel_mm[1], grid->voxel_mm[2], field_mm[0], field_mm[1], field_mm[2],
+                span_mm[0], span_mm[1], span_mm[2], slip);
+    }
+    return slip != NULL;
 }
 
 void lr_image_axial_profile(const lr_image *image, double *profile)

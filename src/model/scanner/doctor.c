@@ -86,24 +86,25 @@ static bool find_belt(struct lr_examination *examination)
         }
     }
     if (good) {
-        /* Drops layers of crystals that lie behind other layers, because they fill no further part of the
-         * circumference. */
+        /* Drops layers of crystals that lie behind other layers, and modules of other rings that are too near to the
+         * first ring, because they fill no further part of the circumference. */
         int num_fronts = 0;
         for (int a = 0; a < belt->count; a++) {
             const lr_module *module = &examination->modules[directions[a].module];
-            bool behind = false;
-            for (int b = 0; b < belt->count && !behind; b++) {
+            bool is_dropped = false;
+            for (int b = 0; b < belt->count && !is_dropped; b++) {
                 if (b >= num_fronts && b < a) continue; /* module b was dropped before */
                 const lr_module *front = &examination->modules[directions[b].module];
                 double away[3];
                 vec_sub(module->centre_mm, front->centre_mm, away);
                 const double plane_mm = fabs(vec_dot(module->normal, module->centre_mm));
                 const double front_mm = fabs(vec_dot(front->normal, front->centre_mm));
-                behind = vec_dot(module->normal, front->normal) > 0.9998 &&
-                         plane_mm > front_mm + 0.5 * front->depth_mm &&
-                         fabs(vec_dot(away, front->u)) < 0.5 * front->crystals[0] * front->pitch_mm[0];
+                const bool is_behind = plane_mm > front_mm + 0.5 * front->depth_mm;
+                const bool is_beside = b < num_fronts && fabs(away[2]) > LR_OVERLAP_TOLERANCE_MM; /* along the axis */
+                is_dropped = (is_behind || is_beside) && vec_dot(module->normal, front->normal) > 0.9998 &&
+                             fabs(vec_dot(away, front->u)) < 0.5 * front->crystals[0] * front->pitch_mm[0];
             }
-            if (!behind) directions[num_fronts++] = directions[a];
+            if (!is_dropped) directions[num_fronts++] = directions[a];
         }
         belt->count = num_fronts;
 

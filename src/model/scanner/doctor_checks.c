@@ -262,6 +262,42 @@ static double gap_after(const struct lr_examination *examination, int k)
     return least;
 }
 
+/* Notes the widest gap along the axis if it is longer than a module, as between rings that are too far apart. */
+static void examine_axial_gap(struct lr_examination *examination)
+{
+    const int count = examination->draft->params.num_modules;
+    double(*ends)[2] = lr_alloc(count, sizeof(*ends), "an examination", examination->log); /* of each module, along z */
+    if (ends == NULL) {
+        examination->failed = true;
+        return;
+    }
+    double longest_mm = 0, from_mm = 0, to_mm = 0;
+    for (int m = 0; m < count; m++) {
+        const lr_module *module = &examination->modules[m];
+        const double half_mm = lr_module_half_mm(module, 2);
+        ends[m][0] = module->centre_mm[2] - half_mm;
+        ends[m][1] = module->centre_mm[2] + half_mm;
+        longest_mm = fmax(longest_mm, 2 * half_mm);
+    }
+    qsort(ends, (size_t)count, sizeof(*ends), lr_compare_doubles);
+    double reach_mm = count > 0 ? ends[0][1] : 0; /* largest z that the modules so far reach */
+    for (int m = 1; m < count; m++) {
+        if (ends[m][0] - reach_mm > to_mm - from_mm) {
+            from_mm = reach_mm;
+            to_mm = ends[m][0];
+        }
+        reach_mm = fmax(reach_mm, ends[m][1]);
+    }
+    free(ends);
+    if (to_mm - from_mm > longest_mm) {
+        const struct lr_finding_head head = {
+            LR_NOTE, LR_FINDING_GAP, {-1, -1}, "nothing, if it is meant; else check the distance from ring to ring"};
+        lr_examination_add(examination, &head,
+                           "from z = %.4g to %.4g mm there are no crystals, and modules are %.4g mm long", from_mm,
+                           to_mm, longest_mm);
+    }
+}
+
 void lr_examine_gaps(struct lr_examination *examination)
 {
     const struct lr_belt *belt = &examination->belt;
@@ -276,6 +312,7 @@ void lr_examine_gaps(struct lr_examination *examination)
     const double usual = count > 0 ? gaps[count / 2] : 0;
     free(gaps);
     if (!belt->closed) return;
+    examine_axial_gap(examination);
 
     /* Finds holes, displaced modules, and modules that are all shifted to one side. A hole or displacement that many
      * modules share is taken as the scanner's design and not reported. */

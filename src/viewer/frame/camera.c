@@ -99,13 +99,11 @@ bool camera_project(const struct camera_view *view, const double point_mm[3], do
 
 /* --- panes --- */
 
-const int flat_axes[3][2] = {{1, 2}, {0, 2}, {0, 1}};
-
 void flat_camera(const struct flat_view *flat, struct camera_view *view)
 {
     *view = (struct camera_view){.clip_of_world = {[15] = 1.0f}};
     for (int k = 0; k < 2; k++) {
-        const int axis = flat_axes[flat->axis][k];
+        const int axis = lr_slice_axes[flat->axis][k];
         const double scale = (k == 0 ? -2.0 : 2.0) / (flat->pixel_mm * flat->size[k]);
         view->clip_of_world[4 * axis + k] = (float)scale;
         view->clip_of_world[12 + k] = (float)(-scale * flat->middle_mm[axis]);
@@ -116,7 +114,7 @@ void flat_point(const struct flat_view *flat, const double place[2], double dept
 {
     point_mm[flat->axis] = depth_mm;
     for (int k = 0; k < 2; k++) {
-        const int axis = flat_axes[flat->axis][k];
+        const int axis = lr_slice_axes[flat->axis][k];
         point_mm[axis] = flat->middle_mm[axis] + (0.5 * flat->size[k] - place[k]) * flat->pixel_mm;
     }
 }
@@ -124,7 +122,7 @@ void flat_point(const struct flat_view *flat, const double place[2], double dept
 void flat_place(const struct flat_view *flat, const double point_mm[3], double place[2])
 {
     for (int k = 0; k < 2; k++) {
-        const int axis = flat_axes[flat->axis][k];
+        const int axis = lr_slice_axes[flat->axis][k];
         place[k] = 0.5 * flat->size[k] - (point_mm[axis] - flat->middle_mm[axis]) / flat->pixel_mm;
     }
 }

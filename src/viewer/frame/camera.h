@@ -5,6 +5,8 @@
  * ray through the picture hits. Frame and units are LORaster's: mm, right-handed, z along the scanner's axis. */
 #pragma once
 
+#include "picture/slice.h"
+
 #include <lr/grid.h>
 #include <lr/scanner.h>
 #include <stdbool.h>
@@ -45,19 +47,14 @@ bool camera_project(const struct camera_view *view, const double point_mm[3], do
 
 /* --- panes --- */
 
-/* A slice seen without perspective, in the view that radiologists use. Transaxial slices are seen from the feet and
- * coronal slices from the front: the right side of a patient who lies on the back, head first, is on the left of the
- * picture. Sagittal slices have the patient's front on the left. Places are in pixels from the pane's upper left
- * corner. */
+/* A slice seen without perspective, oriented as in all pictures (picture/slice.h). Places are in pixels from the pane's
+ * upper left corner. */
 struct flat_view {
     int axis;            /* the slice is across this axis */
     double middle_mm[3]; /* the point in the middle of the pane */
     double pixel_mm;
     double size[2]; /* pixels */
 };
-
-/* Axes that increase to the left and upwards in a pane, for each value of flat_view.axis. */
-extern const int flat_axes[3][2];
 
 /* Sets the view's matrix for the shaders. The other fields are set to zero. */
 void flat_camera(const struct flat_view *flat, struct camera_view *view);

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/files/keyed_text.h"
+#include "io/files/regular_file.h"
 #include "viewer/app.h"
 
 #include <errno.h>
@@ -14,6 +15,30 @@
 #include <string.h>
 
 /* --- words and values --- */
+
+void known_words_add(struct known_words *known, const char *word)
+{
+    if (known->count < (int)(sizeof(known->words) / sizeof(known->words[0]))) known->words[known->count++] = word;
+}
+
+const char *known_words_suggest(const struct known_words *known, const char *word, char text[64])
+{
+    const char *near = lr_nearest_word(word, known->words, (size_t)known->count);
+    text[0] = '\0';
+    if (near != NULL) snprintf(text, 64, "; did you mean '%s'?", near);
+    return text;
+}
+
+lr_status command_refuse(const lr_log *log, const char *word, const struct known_words *known)
+{
+    char list[512] = "", meant[64];
+    for (int k = 0; k < known->count; k++) {
+        const size_t used = strlen(list);
+        snprintf(list + used, sizeof(list) - used, "%s%s", k > 0 ? ", " : "", known->words[k]);
+    }
+    return lr_error(log, LR_BAD_INPUT, "%s is none of what can stand here (%s)%s", word, list,
+                    known_words_suggest(known, word, meant));
+}
 
 lr_status command_real(const lr_log *log, const struct command_words *words, int at, double *value)
 {
@@ -38,13 +63,15 @@ lr_status command_integer(const lr_log *log, const struct command_words *words, 
 lr_status command_choice(const lr_log *log, const struct command_words *words, int at, const char *const *names,
                          int *value)
 {
+    struct known_words known = {.count = 0};
     for (int k = 0; names[k] != NULL; k++) {
         if (strcmp(names[k], words->words[at]) == 0) {
             *value = k;
             return LR_OK;
         }
+        known_words_add(&known, names[k]);
     }
-    return lr_error(log, LR_BAD_INPUT, "%s is none of what can stand here, such as %s", words->words[at], names[0]);
+    return command_refuse(log, words->words[at], &known);
 }
 
 lr_status command_reals(const lr_log *log, const struct command_words *words, double *values)
@@ -61,12 +88,14 @@ bool command_pick(const struct command_number *numbers, const struct command_tex
             value->number = numbers->number;
             return true;
         }
+        known_words_add(&value->known, numbers->name);
     }
     for (; texts->name != NULL; texts++) {
         if (strcmp(texts->name, name) == 0) {
             snprintf(value->text, sizeof(value->text), "%s", texts->text);
             return true;
         }
+        known_words_add(&value->known, texts->name);
     }
     return false;
 }
@@ -151,8 +180,13 @@ struct script *script_read(const char *path, const struct viewer_tool *const *to
         const char *name = step.words.words[0];
         step.command = command_find(tools, name);
         if (step.command == NULL) {
-            lr_error(log, LR_BAD_INPUT, "%s:%d: there is no step %s: docs/guide/viewer-scripts.md lists them", path,
-                     number, name);
+            struct known_words known = {.count = 0};
+            char meant[64];
+            for (const struct viewer_tool *const *tool = tools; *tool != NULL; tool++)
+                for (const struct command *at = (*tool)->commands; at != NULL && at->name != NULL; at++)
+                    known_words_add(&known, at->name);
+            lr_error(log, LR_BAD_INPUT, "%s:%d: there is no step %s (docs/guide/viewer-scripts.md lists them)%s", path,
+                     number, name, known_words_suggest(&known, name, meant));
             goto failed;
         }
         const int given = step.words.count - 1;

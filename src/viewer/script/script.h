@@ -32,14 +32,26 @@ struct command {
                    something */
 };
 
+/* Words from which the nearest one is suggested to a person who wrote an unknown word. Words beyond the array's end are
+ * not suggested. */
+struct known_words {
+    const char *words[192];
+    int count;
+};
+void known_words_add(struct known_words *known, const char *word);
+
+/* Writes "; did you mean 'wait'?", or "" if no known word is near. */
+const char *known_words_suggest(const struct known_words *known, const char *word, char text[64]);
+
 /* A value for `print` and `expect`. */
 struct command_value {
     double number;
-    char text[COMMAND_TEXT]; /* "" = the value is a number */
+    char text[COMMAND_TEXT];  /* "" = the value is a number */
+    struct known_words known; /* names of values that were compared with the name, and differ from it */
 };
 
 /* Tables of values; each table ends with a NULL name. command_pick sets the value that belongs to the given name. The
- * function returns false if no table contains this name. */
+ * function returns false, and adds the tables' names to the known ones, if no table contains this name. */
 struct command_number {
     const char *name;
     double number;
@@ -52,6 +64,9 @@ bool command_pick(const struct command_number *numbers, const struct command_tex
 
 /* Writes a vector: "1.000000,2.000000,3.000000" */
 const char *command_write_place(const double mm[3], char text[COMMAND_TEXT]);
+
+/* Logs that the word is none of the known ones, which are listed. Returns LR_BAD_INPUT. */
+lr_status command_refuse(const lr_log *log, const char *word, const struct known_words *known);
 
 /* These functions parse numbers and choices. A choice is the word's index in names, which end with NULL. errors:
  * LR_BAD_INPUT, logged. */

@@ -51,17 +51,21 @@ static lr_status act_tool(struct app *app, const struct command_words *words)
 {
     const char *name = words->words[1];
     const bool sets = strcmp(words->words[0], "set") == 0;
+    struct known_words known = {.count = 0};
     for (int k = 0; app->tools[k] != NULL; k++) {
         const struct viewer_tool *tool = app->tools[k];
-        for (int n = 0; sets && tool->settings != NULL && tool->settings[n] != NULL; n++)
+        for (int n = 0; sets && tool->settings != NULL && tool->settings[n] != NULL; n++) {
             if (strcmp(tool->settings[n], name) == 0) return tool->set(app, words, n);
-        if (!sets && tool->word != NULL && strcmp(tool->word, name) == 0) {
+            known_words_add(&known, tool->settings[n]);
+        }
+        if (sets || tool->word == NULL) continue;
+        if (strcmp(tool->word, name) == 0) {
             app_choose(app, tool);
             return LR_OK;
         }
+        known_words_add(&known, tool->word);
     }
-    return lr_error(&app->log, LR_BAD_INPUT, "%s is none of what can stand here, such as %s", name,
-                    sets ? "module" : "voxel");
+    return command_refuse(&app->log, name, &known);
 }
 
 static lr_status act_show(struct app *app, const struct command_words *words)
@@ -235,8 +239,9 @@ static lr_status find_value(struct app *app, const char *name, struct command_va
     for (int k = 0; app->tools[k] != NULL && !is_there; k++)
         is_there = app->tools[k]->get_value != NULL && app->tools[k]->get_value(app, name, value);
     if (!is_there) {
-        return lr_error(&app->log, LR_BAD_INPUT,
-                        "there is no value %s: docs/guide/viewer-scripts.md lists them, such as touched", name);
+        char meant[64];
+        return lr_error(&app->log, LR_BAD_INPUT, "there is no value %s (docs/guide/viewer-scripts.md lists them)%s",
+                        name, known_words_suggest(&value->known, name, meant));
     }
     if (value->text[0] != '\0')
         snprintf(text, COMMAND_TEXT, "%s", value->text);

@@ -244,11 +244,12 @@ static lr_status update(struct app *app)
         tool->has_tables = true;
         const lr_direct_tables_info *info = lr_direct_tables_get_info(result->tables);
         const int32_t *map = lr_direct_tables_map(result->tables);
-        const int64_t count = (int64_t)info->grid.size[0] * info->grid.size[1];
+        const int64_t across = info->grid.size[0], count = across * info->grid.size[1];
         uint8_t *texels = lr_alloc(count, 4, "a LORmap to show", &app->log);
         for (int64_t k = 0; texels != NULL && k < count; k++) {
             const lr_colour colour = lr_colour_of(LR_COLOURS_PERCEPTUAL, (map[k] + 0.5) / info->num_kernels);
-            memcpy(&texels[4 * k], (uint8_t[4]){colour.r, colour.g, colour.b, 255}, 4);
+            const int64_t texel = k + across - 1 - 2 * (k % across); /* x grows to the left, as in the panes */
+            memcpy(&texels[4 * texel], (uint8_t[4]){colour.r, colour.g, colour.b, 255}, 4);
         }
         if (texels != NULL) (void)draw_set_picture(&tool->map, app->ctx, "LORmap", info->grid.size, texels);
         free(texels);
@@ -309,12 +310,12 @@ static void show_panel(struct app *app)
         const struct ui_image image = {.texture = tool->map, .size = {scale * grid->size[0], scale * grid->size[1]}};
         const struct ui_touch touch = ui_image("##LORmap", &image);
         if (touch.is_over) { /* the mouse is over the map; a click moves the chosen point within its slice */
-            const int x = (int)fmin(fmax(touch.at[0] * grid->size[0], 0.0), grid->size[0] - 1.0);
+            const int x = (int)fmin(fmax((1.0 - touch.at[0]) * grid->size[0], 0.0), grid->size[0] - 1.0);
             const int y = (int)fmin(fmax((1.0 - touch.at[1]) * grid->size[1], 0.0), grid->size[1] - 1.0);
             const int kernel = lr_direct_tables_map(result->tables)[y * grid->size[0] + x];
             const int identifier = kernel % info->num_identifiers;
-            const struct ui_part part = {{(double)x / grid->size[0], 1.0 - (y + 1.0) / grid->size[1]},
-                                         {(x + 1.0) / grid->size[0], 1.0 - (double)y / grid->size[1]}};
+            const struct ui_part part = {{1.0 - (x + 1.0) / grid->size[0], 1.0 - (y + 1.0) / grid->size[1]},
+                                         {1.0 - (double)x / grid->size[0], 1.0 - (double)y / grid->size[1]}};
             ui_tooltip(&part, "voxel (%d, %d) at (%.2f, %.2f) mm: kernel %d\n%.4g to %.4g mm from the axis", x, y,
                        grid->origin_mm[0] + x * grid->voxel_mm[0], grid->origin_mm[1] + y * grid->voxel_mm[1], kernel,
                        identifier * info->epsilon_mm, (identifier + 1) * info->epsilon_mm);
@@ -327,7 +328,7 @@ static void show_panel(struct app *app)
         const struct ui_bar bar = scene_bar(LR_COLOURS_PERCEPTUAL, (double[2]){0.0, info->num_kernels},
                                             "LORmap: number of the voxel's kernel");
         if (result->is_inside) {
-            const double at[2] = {(result->voxel[0] + 0.5) / grid->size[0],
+            const double at[2] = {1.0 - (result->voxel[0] + 0.5) / grid->size[0],
                                   1.0 - (result->voxel[1] + 0.5) / grid->size[1]};
             const double half[2] = {0.5 / grid->size[0], 0.5 / grid->size[1]};
             ui_mark((const double[2]){at[0] - half[0], at[1] - half[1]},

@@ -55,13 +55,13 @@ static lr_status write_slice_picture(struct app *app, int axis, const char *path
     struct camera_view view;
     int size[2], most = 1;
     for (int c = 0; c < 2; c++) {
-        flat.pixel_mm = fmin(flat.pixel_mm, grid->voxel_mm[flat_axes[axis][c]]);
-        most = grid->size[flat_axes[axis][c]] > most ? grid->size[flat_axes[axis][c]] : most;
+        flat.pixel_mm = fmin(flat.pixel_mm, grid->voxel_mm[lr_slice_axes[axis][c]]);
+        most = grid->size[lr_slice_axes[axis][c]] > most ? grid->size[lr_slice_axes[axis][c]] : most;
     }
     flat.pixel_mm /= fmax(floor((double)PICTURE_PIXELS / most), 1.0);
     for (int k = 0; k < 3; k++) flat.middle_mm[k] = grid->origin_mm[k] + 0.5 * (grid->size[k] - 1) * grid->voxel_mm[k];
     for (int c = 0; c < 2; c++) {
-        const int side = flat_axes[axis][c];
+        const int side = lr_slice_axes[axis][c];
         flat.size[c] = fmax(floor(grid->size[side] * grid->voxel_mm[side] / flat.pixel_mm + 0.5), 1.0);
         size[c] = (int)fmin(flat.size[c], 16384.0);
         flat.size[c] = size[c];
@@ -85,7 +85,7 @@ static lr_status write_slice_table(struct app *app, int axis, const char *path)
 {
     const enum draw_image image = app->slices.image;
     const lr_grid *grid = panes_grid(app);
-    const int across = flat_axes[axis][0], upwards = flat_axes[axis][1];
+    const int across = lr_slice_axes[axis][0], upwards = lr_slice_axes[axis][1];
     const int columns = grid->size[across], rows = grid->size[upwards];
     const bool is_projected = app->slices.is_projected;
     int first[3] = {0}, size[3];

@@ -180,12 +180,11 @@ static lr_status update_guesses(struct app *app)
             tile.corner[1] += tiles.title;
             lr_picture_fill(picture, tile.corner, tiles.size, (lr_colour){38, 40, 46});
             if (tile.values != NULL) {
-                const lr_map_params map = {.values = tile.values + (int64_t)look.slice * grid->size[0] * grid->size[1],
-                                           .size = {grid->size[0], grid->size[1]},
-                                           .drawn_size = {tiles.size[0], tiles.size[1]},
-                                           .low = look.range[0],
-                                           .high = look.range[1],
-                                           .colours = (lr_colour_map)look.colours};
+                lr_map_params map = lr_slice_map(grid, tile.values, 2, look.slice);
+                memcpy(map.drawn_size, tiles.size, sizeof(map.drawn_size));
+                map.low = look.range[0];
+                map.high = look.range[1];
+                map.colours = (lr_colour_map)look.colours;
                 lr_picture_map(picture, tile.corner, &map);
             }
         }
@@ -236,7 +235,7 @@ static void show_guesses(struct app *app)
     const lr_grid *grid = &tool->grid;
     if (tool->texture != NULL && tool->painted.serials != 0) {
         const double z_mm = grid->origin_mm[2] + tool->painted.slice * grid->voxel_mm[2];
-        ui_text("transaxial slices at z = %.2f mm, x to the right, y upwards", z_mm);
+        ui_text("transaxial slices at z = %.2f mm, x to the left, y upwards", z_mm);
         const double scale = app->window->scale;
         const struct ui_image image = {
             .texture = tool->texture, .size = {tiles.all[0] / scale, tiles.all[1] / scale}, .is_top_down = true};
@@ -247,7 +246,7 @@ static void show_guesses(struct app *app)
             int voxel[3] = {0, 0, tool->painted.slice};
             double mm[3], share[2];
             const struct tile tile = tile_at(app, &tiles, k);
-            share[0] = (at[0] * tiles.all[0] - tile.corner[0]) / tiles.size[0];
+            share[0] = 1.0 - (at[0] * tiles.all[0] - tile.corner[0]) / tiles.size[0];
             share[1] = 1.0 - (at[1] * tiles.all[1] - tile.corner[1] - tiles.title) / tiles.size[1];
             if (tile.values == NULL || share[0] < 0.0 || share[0] >= 1.0 || share[1] < 0.0 || share[1] >= 1.0) continue;
             for (int a = 0; a < 3; a++) {
@@ -394,9 +393,10 @@ static lr_status update(struct app *app)
     if (tool->state == LIVE_FAILED && before != LIVE_FAILED)
         snprintf(tool->error, sizeof(tool->error), "%s", report.error);
     /* A list-mode image is in emissions only with exact elements, because the elements of tubes and lines are not
-     * probabilities. */
+     * probabilities. Neither are kernels of histo-images, which have no factors here. */
     const struct live_request *request = &tool->request;
-    const bool has_own_scale = request->family == LIVE_LISTMODE && request->elements != LR_LISTMODE_EXACT;
+    const bool has_own_scale =
+        request->family == LIVE_DIRECT || (request->family == LIVE_LISTMODE && request->elements != LR_LISTMODE_EXACT);
     app->units[DRAW_LIVE] = has_own_scale ? "of its own scale" : NULL;
 
     struct live_iteration next;

@@ -197,7 +197,7 @@ static bool take(struct app *app, const struct input_event *event)
     region->shape = tool->hand == HAND_BOX ? DRAW_BOX : DRAW_ELLIPSOID;
     memcpy(region->middle_mm, tool->from_mm, sizeof(region->middle_mm));
     for (int k = 0; k < 3; k++) region->half_mm[k] = fabs(point_mm[k] - tool->from_mm[k]);
-    const int *axes = flat_axes[tool->pane];
+    const int *axes = lr_slice_axes[tool->pane];
     region->half_mm[tool->pane] = fmax(region->half_mm[axes[0]], region->half_mm[axes[1]]);
     return true;
 }

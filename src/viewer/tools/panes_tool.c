@@ -57,7 +57,7 @@ static void follow_drag(struct app *app, const double at[2])
     } else if (tool->drag == DRAG_MIDDLE) {
         const double pixel_mm = panes_flat(app, tool->pane).pixel_mm;
         for (int c = 0; c < 2; c++) {
-            const int axis = flat_axes[tool->pane][c];
+            const int axis = lr_slice_axes[tool->pane][c];
             app->pane_offset_mm[axis] = tool->offset_mm[axis] + (c == 0 ? right : down) * pixel_mm;
         }
     }
@@ -126,10 +126,10 @@ static bool take(struct app *app, const struct input_event *event)
     switch (event->key) {
     case INPUT_KEY_PAGE_UP: step(app, pane, 1.0); return true;
     case INPUT_KEY_PAGE_DOWN: step(app, pane, -1.0); return true;
-    case INPUT_KEY_LEFT: step(app, flat_axes[pane][0], 1.0); return true;
-    case INPUT_KEY_RIGHT: step(app, flat_axes[pane][0], -1.0); return true;
-    case INPUT_KEY_UP: step(app, flat_axes[pane][1], 1.0); return true;
-    case INPUT_KEY_DOWN: step(app, flat_axes[pane][1], -1.0); return true;
+    case INPUT_KEY_LEFT: step(app, lr_slice_axes[pane][0], 1.0); return true;
+    case INPUT_KEY_RIGHT: step(app, lr_slice_axes[pane][0], -1.0); return true;
+    case INPUT_KEY_UP: step(app, lr_slice_axes[pane][1], 1.0); return true;
+    case INPUT_KEY_DOWN: step(app, lr_slice_axes[pane][1], -1.0); return true;
     case 'T': enlarge(app, under >= 0 ? under : PANE_SCENE); return true;
     default: return false;
     }
@@ -160,7 +160,7 @@ static void mark_pane(struct app *app, int axis)
     for (int c = 0; c < 2; c++) { /* each line shows the plane of the slice in another pane */
         const double hole = 6.0, top = c == 0 ? edge + 16.0 : edge, place = at[c] + cross[c] / scale,
                      middle = at[1 - c] + cross[1 - c] / scale;
-        const uint32_t colour = (draw_axis_colours[flat_axes[axis][c]] & 0xffffff00u) | 0xb0;
+        const uint32_t colour = (draw_axis_colours[lr_slice_axes[axis][c]] & 0xffffff00u) | 0xb0;
         const double ends[4] = {at[1 - c] + top, middle - hole, middle + hole, at[1 - c] + size[1 - c] - edge};
         for (int n = 0; n < 4; n += 2) {
             if (ends[n] >= ends[n + 1]) continue;
@@ -171,7 +171,7 @@ static void mark_pane(struct app *app, int axis)
             ui_stroke(from, to, colour);
         }
     }
-    const char *const *across = letters[flat_axes[axis][0]], *const *upwards = letters[flat_axes[axis][1]];
+    const char *const *across = letters[lr_slice_axes[axis][0]], *const *upwards = letters[lr_slice_axes[axis][1]];
     ui_label((double[2]){at[0] + 4.0, at[1] + 0.5 * (size[1] - letter)}, letter_colour, across[1]);
     ui_label((double[2]){at[0] + size[0] - 12.0, at[1] + 0.5 * (size[1] - letter)}, letter_colour, across[0]);
     ui_label((double[2]){at[0] + 0.5 * size[0] - 4.0, at[1] + letter + 6.0}, letter_colour, upwards[1]);
