@@ -56,7 +56,7 @@ def poisson(expected: ArrayLike, seed: int) -> NDArray[np.float32]:
 
 def read(path: Path, scanner: Optional[Scanner] = None) -> Any:
     """What a file holds: a Scanner, an Image (with its voxels' size; where the file has several frames, its values are
-    [nt][nz][ny][nx]), or, with a scanner, data [num_lors] or a ListMode."""
+    [nt][nz][ny][nx]; "NAME.nii:2" is its second alone), or, with a scanner, data [num_lors] or a ListMode."""
     name = os.fspath(path)
     kind = _core.file_kind(name)
     if kind == "image":

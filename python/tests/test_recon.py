@@ -314,9 +314,13 @@ def test_frames_of_a_file_come_along(activity, tmp_path):
     lr.write(tmp_path / "one.nii", activity, voxel_mm=VOXEL_MM)
     file = bytearray((tmp_path / "one.nii").read_bytes())
     file[40:42] = file[48:50] = struct.pack("<h", 4)  # dim[0] and dim[4] of the header: four axes, and four volumes
-    (tmp_path / "four.nii").write_bytes(file + 3 * file[352:])
+    second = (2 * activity).astype("<f4")
+    (tmp_path / "four.nii").write_bytes(file + second.tobytes() + 2 * file[352:])
     values, voxel_mm, _ = lr.read(tmp_path / "four.nii")
-    np.testing.assert_array_equal(values, np.stack(4 * [activity]))
+    np.testing.assert_array_equal(values, np.stack([activity, second, activity, activity]))
+    np.testing.assert_array_equal(lr.read(tmp_path / "four.nii:2").values, second)
+    with pytest.raises(ValueError, match="has no frame 5: it has 4"):
+        lr.read(tmp_path / "four.nii:5")
     np.testing.assert_allclose(voxel_mm, VOXEL_MM, rtol=1e-6)
     with pytest.raises(ValueError, match="image has 4 dimensions, and 3 are needed, .*: take one of its frames"):
         lr.write(tmp_path / "again.nii", lr.Image(values, voxel_mm))

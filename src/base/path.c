@@ -41,6 +41,17 @@ const char *lr_path_stem(const char *path, char text[128])
     return text;
 }
 
+int lr_path_cut_frame(char *path)
+{
+    enum { MOST_FRAMES = 32767 }; /* of a NIfTI file */
+    char *colon = strrchr(path, ':'), *end = NULL;
+    const long frame = colon != NULL ? strtol(colon + 1, &end, 10) : 0;
+    /* A file may also have the name "pet.nii:3". */
+    if (!(frame > 0 && frame <= MOST_FRAMES && *end == '\0' && access(path, F_OK) != 0)) return 0;
+    *colon = '\0';
+    return (int)frame;
+}
+
 /* Returns the first `length` bytes of a path, followed by a name. */
 static char *join(const char *path, size_t length, const char *name, const lr_log *log)
 {

@@ -20,6 +20,10 @@ bool lr_path_ends_in(const char *path, const char *const *endings);
  * beginning of the name does not begin an ending. */
 const char *lr_path_stem(const char *path, char text[128]);
 
+/* Cuts the frame number from the path of an image and returns the number. For example, "pet.nii:3", frame 3 of the file
+ * "pet.nii", becomes "pet.nii". Returns 0 and keeps the path if it has no frame number or if a file has this name. */
+int lr_path_cut_frame(char *path);
+
 /* The functions below return a path that the caller owns, or NULL, logged, if memory runs out. */
 
 /* Replaces the last ending of the name in `path`, or adds one if there is none. */

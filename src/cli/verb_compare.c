@@ -10,6 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* The meaning of the FWHMs, for the table, the picture and JSON. */
+static const char fwhm_meaning[] =
+    "a noise-free source reconstructed by ML-EM with the model that made it: for comparing designs, not a scanner's "
+    "resolution";
+
 enum {
     MOST_DESIGNS = 16,
     NUM_RADII = 3,
@@ -26,7 +31,8 @@ struct design {
     double coverage, centre, mean; /* coverage: solid angle at the centre; centre, mean: sensitivity at the centre, and
                                       its mean */
     double fwhm_mm[NUM_RADII][3];
-    lr_image *map; /* sensitivity on the common grid */
+    bool has_depth; /* the FWHMs include the depth of interaction */
+    lr_image *map;  /* sensitivity on the common grid */
     double *axial, *radial;
 };
 
@@ -97,7 +103,7 @@ static lr_status measure_resolution(struct comparison *all, struct design *desig
     params.lors = design->lors;
     params.grid = &all->grid;
     params.rays = 2; /* few lines, because the source is put at several points */
-    params.penetration = all->params.penetration || isfinite(design->figures.stopped);
+    params.penetration = design->has_depth = all->params.penetration || isfinite(design->figures.stopped);
     lr_operator *op = lr_operator_create(&params);
     lr_status status = op != NULL ? LR_OK : report_reason(all->report);
     for (int n = 0; n < NUM_RADII && status == LR_OK; n++) {
@@ -169,6 +175,12 @@ static void print_table(const struct comparison *all)
             print_row(all, name, values, "%.2f");
         }
     }
+    printf("FWHM: of %s.\n", fwhm_meaning);
+    for (int k = 0; k < all->count; k++) {
+        if (!all->designs[k].has_depth)
+            printf("%s: the FWHM is without depth of interaction, since the crystals' material is not known.\n",
+                   all->designs[k].scanner->name);
+    }
 }
 
 static void print_json(const struct comparison *all, const char *output)
@@ -178,6 +190,7 @@ static void print_json(const struct comparison *all, const char *output)
     json_text(&json, "picture", output);
     json_bool(&json, "penetration", all->params.penetration);
     json_numbers(&json, "radii_mm", all->radii_mm, NUM_RADII);
+    json_text(&json, "fwhm_of", fwhm_meaning);
     json_open(&json, "designs", '[');
     for (int k = 0; k < all->count; k++) {
         const struct design *design = &all->designs[k];
@@ -195,6 +208,7 @@ static void print_json(const struct comparison *all, const char *output)
         json_number(&json, "mean_sensitivity", design->mean);
         json_numbers(&json, "axial_profile", design->axial, all->grid.size[2]);
         json_numbers(&json, "radial_profile", design->radial, all->num_radial);
+        json_bool(&json, "fwhm_has_depth", design->has_depth);
         json_open(&json, "fwhm_mm", '[');
         for (int n = 0; n < NUM_RADII; n++) json_numbers(&json, NULL, design->fwhm_mm[n], 3);
         json_close(&json, ']');
@@ -218,9 +232,9 @@ static lr_status add_chart(const struct comparison *all, struct picture_sheet *s
 
 static lr_status add_charts(const struct comparison *all, struct picture_sheet *sheet)
 {
-    static const char *const one_group[] = {"at the centre"};
-    char groups[NUM_RADII * 3][32];
+    static const char *const one_group[] = {"at the centre"}, *const directions[] = {"rad.", "tan.", "axial"};
     const char *names[NUM_RADII * 3];
+    char title[96];
     const int length = all->grid.size[2], most = length > all->num_radial ? length : all->num_radial;
     const lr_grid *grid = &all->grid;
     lr_curve curves[4][MOST_DESIGNS];
@@ -229,10 +243,9 @@ static lr_status add_charts(const struct comparison *all, struct picture_sheet *
     double *z_mm = room, *r_mm = room + most, *rest = room + 2 * most;
     for (int n = 0; n < length; n++) z_mm[n] = grid->origin_mm[2] + n * grid->voxel_mm[2];
     for (int n = 0; n < all->num_radial; n++) r_mm[n] = (n + 0.5) * grid->voxel_mm[0];
-    for (int n = 0; n < NUM_RADII * 3; n++) {
-        snprintf(groups[n], sizeof(groups[n]), n % 3 == 0 ? "r %.3g" : n % 3 == 1 ? "t" : "z", all->radii_mm[n / 3]);
-        names[n] = groups[n];
-    }
+    for (int n = 0; n < NUM_RADII * 3; n++) names[n] = directions[n % 3];
+    snprintf(title, sizeof(title), "FWHM of a source at x = %.3g, %.3g, %.3g mm", all->radii_mm[0], all->radii_mm[1],
+             all->radii_mm[2]);
     for (int k = 0; k < all->count; k++) {
         const struct design *design = &all->designs[k];
         const char *name = design->scanner->name;
@@ -257,20 +270,20 @@ static lr_status add_charts(const struct comparison *all, struct picture_sheet *
     if (status == LR_OK)
         status =
             add_chart(all, sheet, (lr_chart_params){.up = "FWHM (mm)", .groups = names, .num_groups = NUM_RADII * 3},
-                      curves[3], "FWHM radial, tangential, axial, at mm");
+                      curves[3], title);
     free(room);
     return status;
 }
 
 static lr_status draw(const struct comparison *all, const char *output)
 {
-    char note[160];
+    char note[400];
     struct picture_sheet sheet = {.report = all->report, .note = note};
     const lr_grid *grid = &all->grid;
     snprintf(note, sizeof(note),
-             "Sensitivity is the share of emissions whose photons %s; voxels of %.3g x %.3g x %.3g mm",
+             "Sensitivity is the share of emissions whose photons %s; voxels of %.3g x %.3g x %.3g mm. FWHM: of %s",
              all->params.penetration ? "crystals both stop" : "both meet crystals", grid->voxel_mm[0],
-             grid->voxel_mm[1], grid->voxel_mm[2]);
+             grid->voxel_mm[1], grid->voxel_mm[2], fwhm_meaning);
     double high = 0, longest_mm = 0;
     for (int k = 0; k < 3; k++) longest_mm = fmax(longest_mm, grid->size[k] * grid->voxel_mm[k]);
     for (int k = 0; k < all->count; k++) {

@@ -27,7 +27,7 @@ extern "C" {
 /* --- what is read and written --- */
 
 /* Names of the files that an operation will read and write; they may be devices, pipes or files that do not
- * exist. */
+ * exist. A path that is read may name a frame of an image ("pet.nii:3"). */
 typedef struct lr_file_uses {
     const char *const *read; /* [num_read] */
     const char *const *written;
@@ -87,8 +87,10 @@ LR_API const char *const *lr_scanner_presets(void);
  *     .npy           NumPy [nz][ny][nx], without a grid: written, and read with lr_image_read_on
  *
  * Writers write float32. Readers accept other number types and byte orders, and bring axes into the order and direction
- * of our frame. Readers refuse oblique grids, several volumes (except for lr_image_read_frame) and non-finite values
- * (docs/formats/images.md). Readers need at most 4 bytes of memory per byte of voxels in the file, and some MiB. For
+ * of our frame. Readers refuse oblique grids and non-finite values (docs/formats/images.md). Every path of an image that
+ * is read may end with the number of a frame: "pet.nii:3" is the third volume of pet.nii, as if it were a file of its
+ * own, unless a file has this name. Without a number, files of several volumes are refused, except by
+ * lr_image_read_frame. Readers need at most 4 bytes of memory per byte of voxels in the file, and some MiB. For
  * compressed NIfTI the limit is 4 bytes per expanded byte, or 64 bytes per byte of the file. */
 
 /* Reads an image that has a grid. errors: NULL, logged. */

@@ -13,7 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { AT_ONCE = 1 << 18, LEAST_BINS = 16, MOST_BINS = 512, SIDE = 360, SPACE = 6 };
+enum { AT_ONCE = 1 << 18, LEAST_BINS = 16, MOST_BINS = 512, SIDE = 360, SPACE = 6, SWATCH = 16 };
 
 /* Sums of values and numbers of LORs in each bin of angle and distance. */
 struct bins {
@@ -82,7 +82,13 @@ static lr_picture *draw(const struct bins *bins, const float *means)
                            .ink = black};
     const struct lr_margins margins = lr_axes_margins(&axes);
     double high = 0.0;
-    for (int64_t k = 0; k < (int64_t)bins->size[0] * bins->size[1]; k++) high = means[k] > high ? means[k] : high;
+    bool has_gaps = false; /* some bins have no LOR */
+    for (int64_t k = 0; k < (int64_t)bins->size[0] * bins->size[1]; k++) {
+        high = means[k] > high ? means[k] : high;
+        has_gaps = has_gaps || isnan(means[k]);
+    }
+    const lr_text_style style = {.colour = black, .size_px = lr_font_small};
+    const int text_height = lr_picture_text_height(&style);
     const lr_bar_params bar = {.size = {0, SIDE},
                                .high = high > 0.0 ? high : 1.0,
                                .colours = LR_COLOURS_INVERSE_GREY,
@@ -91,7 +97,7 @@ static lr_picture *draw(const struct bins *bins, const float *means)
     axes.corner[0] = margins.left;
     axes.corner[1] = margins.top + lr_font_small;
     const int size[2] = {margins.left + SIDE + SPACE + lr_larger(lr_picture_bar_width(&bar), margins.right),
-                         axes.corner[1] + SIDE + margins.bottom};
+                         axes.corner[1] + SIDE + margins.bottom + (has_gaps ? SPACE + text_height : 0)};
     lr_picture *picture = lr_picture_create(size, bins->params->log);
     if (picture == NULL) return NULL;
     lr_picture_fill(picture, (int[2]){0, 0}, size, white);
@@ -104,6 +110,11 @@ static lr_picture *draw(const struct bins *bins, const float *means)
                                     .not_a_number = blue});
     lr_axes_draw(picture, &axes);
     lr_picture_bar(picture, (int[2]){margins.left + SIDE + SPACE, axes.corner[1]}, &bar);
+    if (has_gaps) {
+        const int legend[2] = {margins.left, size[1] - text_height};
+        lr_picture_fill(picture, legend, (int[2]){SWATCH, text_height}, blue);
+        lr_picture_text(picture, (int[2]){margins.left + SWATCH + SPACE, legend[1]}, "no LOR", &style);
+    }
     lr_font_tell(bins->params->log);
     return picture;
 }

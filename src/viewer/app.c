@@ -197,12 +197,9 @@ lr_status app_check_output(const struct app *app, const char *path)
     for (int k = 0; app->tools[k] != NULL; k++)
         paths[5 + k] = app->tools[k]->input != NULL ? app->tools[k]->input(app) : NULL;
     for (int k = 0; k < 5 + APP_TOOLS; k++) {
-        char file[4096];
-        const char *const read = file;
         if (paths[k] == NULL) continue;
-        snprintf(file, sizeof(file), "%s", paths[k]);
-        (void)study_cut_frame(file);
-        const lr_file_uses uses = {.read = &read, .num_read = 1, .written = &path, .num_written = 1, .log = &app->log};
+        const lr_file_uses uses = {
+            .read = &paths[k], .num_read = 1, .written = &path, .num_written = 1, .log = &app->log};
         LR_TRY(lr_files_check(&uses));
     }
     return LR_OK;

@@ -98,6 +98,8 @@ class Compare(ProgramTest):
         for name in ("solid angle at the centre (%)", "sensitivity at the centre (%)", "crystal volume (cm3)"):
             self.assertGreater(float(rows[name][1]), float(rows[name][0]))
         self.assertEqual(sum(name.startswith("FWHM at ") for name in rows), 9)
+        self.assertIn("for comparing designs, not a scanner's resolution", lines[-2])
+        self.assertIn("small ring: the FWHM is without depth of interaction", lines[-1])  # its material is not known
         width, height, pixels = read_png("c.png")
         self.assertTrue(width > 1000 and height > 500, (width, height))
         for colour in (bytes((0, 90, 160)), bytes((204, 85, 0))):  # of the two designs, in four charts and legends
@@ -118,6 +120,8 @@ class Compare(ProgramTest):
             self.assertAlmostEqual(cut[name] / whole[name], 1, delta=1e-9)
         for name in ("centre_sensitivity", "mean_sensitivity"):
             self.assertAlmostEqual(cut[name] / whole[name], 1, delta=1e-3)
+        unknown, = self.compare(self.scanner, QUICK)
+        self.assertEqual([design["fwhm_has_depth"] for design in (whole, cut, unknown)], [True, True, False])
         self.assertLess(whole["centre_sensitivity"], 0.8 * self.compare("whole.yaml", QUICK)[0]["centre_sensitivity"])
         both = f"scanner compare whole.yaml cut.yaml {QUICK}"
         self.assertTrue(self.json(both)["penetration"])

@@ -3,7 +3,8 @@
 """Commands of the documents work: each block of commands is run by a shell, and each block of Python by Python,
 in a folder with the files that it takes for granted; the listing in C is the example that is built; commands within
 sentences have verbs and options that the program knows."""
-import os, re, shlex, shutil, struct, subprocess, sys
+import itertools, os, re, shlex, shutil, statistics, struct, subprocess, sys
+from array import array
 from pathlib import Path
 
 from program import HANG_S, ProgramTest, main, read_nifti, ring_of
@@ -18,7 +19,7 @@ SMALLER = {"144,144,48": "40,40,8", "40,40,8 --voxel-mm 4": "20,20,4 --voxel-mm 
            "1,1,2.2": "2,2,4.4", "--rays 8": "--rays 2", "1,2,4,8,16": "1,2", "(8, 32, 32)": "(4, 12, 12)",
            "--like mouse/truth.nii.gz": "--grid 16,16,4 --voxel-mm 1.8,1.8,4.8 --samples 1",
            "--iterations 20": "--iterations 8", "--iterations 12": "--iterations 1 --store no",
-           "--iterations 3 -o w": "--iterations 1 --sensitivity-lines 200000 -o w",
+           "--iterations 3 -o w": "--iterations 3 --sensitivity-lines 4000000 -o w",
            "--iterations 3 \\\n    -o image": "--iterations 1 --sensitivity-lines 200000 -o image",
            "modules: 18, rings: 3": "modules: 18, rings: 2", "modules: 27, rings: 2": "modules: 27, rings: 1",
            "1 2 3 4 5 6": "1 2", "--frames 2x30": "--frames 2x0.2", "range(1, 7)": "range(1, 3)",
@@ -134,6 +135,8 @@ class Tutorial(Pages):
         """From an empty folder; every sample is what the page says of it."""
         for page in ("README", "tof", "compare", "matrix", "quantify", "cluster"):
             self.run_page(f"docs/tutorial/{page}.md")
+            if page == "tof":
+                self.check_the_smallest_sphere()
         for name in ("check.png", "pictures/contact_sheet.png", "mouse/scan.petsird", "image.png", "replicate.png",
                      "compare.png"):
             self.assertTrue((self.folder / name).exists(), name)
@@ -142,6 +145,24 @@ class Tutorial(Pages):
             self.good("sample get layers")
             self.is_whole("layers")
         self.refuse(2, ["there is no sample mice", "loraster sample list"], "sample get mice")
+
+
+    def check_the_smallest_sphere(self):
+        """The heights and noises that the page on times of flight states, up to fewer lines of the sensitivity."""
+        sizes = (26, 64, 64)
+        places = [[4 * (k - (size - 1) / 2) for k in range(size)] for size in sizes]
+        points = list(itertools.product(*places))
+        sphere = [(x - 57.2) ** 2 + y ** 2 + z ** 2 < 25 for z, y, x in points]
+        water = [x ** 2 + y ** 2 < 1e4 and abs(abs(z) - 30) < 7 for z, y, x in points]
+        rows = re.findall(r"^\| (?:truth|with.*|without) \| ([\d.]+) \| ([\d.]+) \|$", self.page("docs/tutorial/tof.md"),
+                          re.M)
+        for name, stated in zip(("truth", "with-tof", "without-tof"), rows, strict=True):
+            values = array("f", Path(f"{name}.npy").read_bytes()[-4 * len(points):])
+            background = [value for value, is_in in zip(values, water) if is_in]
+            mean = statistics.fmean(background)
+            height = statistics.fmean(value for value, is_in in zip(values, sphere) if is_in) / mean - 1
+            self.assertAlmostEqual(height, float(stated[0]), delta=0.08, msg=name)
+            self.assertAlmostEqual(statistics.pstdev(background) / mean, float(stated[1]), delta=0.04, msg=name)
 
 
 class Documents(Pages):

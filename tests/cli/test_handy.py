@@ -205,6 +205,16 @@ class Lists(ProgramTest):
         self.assertEqual(struct.unpack_from("<5h", raw, 40), (4, 6, 5, 3, 2))
         self.assertEqual((struct.unpack_from("<f", raw, 92)[0], raw[123]), (5.0, 2 | 8))
         self.assertEqual(raw[352:], Path("f-1.nii").read_bytes()[352:] + Path("f-2.nii").read_bytes()[352:])
+        for image in ("f-2.nii", "all.nii.gz:2"):
+            self.good(f"project --scanner {self.scanner} --image {image} -o y.h5")
+            self.good(f"backproject --scanner {self.scanner} --like {image} --data y.h5 -o {image[0]}.nii")
+            self.good(f"{recon} --initial {image} --after 2 -o {image[0]}-more.nii")
+        self.assertEqual(Path("f.nii").read_bytes(), Path("a.nii").read_bytes())
+        self.assertEqual(Path("f-more.nii").read_bytes(), Path("a-more.nii").read_bytes())
+        self.refuse(3, "2 frames: name one of them, all.nii.gz:1 to all.nii.gz:2",
+                    f"project --scanner {self.scanner} --image all.nii.gz -o y.h5")
+        self.refuse(3, "no frame 3: it has 2", f"project --scanner {self.scanner} --image all.nii.gz:3 -o y.h5")
+        self.refuse(2, "is the input too", "smooth all.nii.gz:2 all.nii.gz --fwhm-mm 3")
         self.refuse(2, [".nii", "--frames-in-one"], f"{recon} --frames 2x5 --frames-in-one -o all.mhd")
         self.refuse(2, "belong to --frames", f"{recon} --frames-in-one -o all.nii")
         self.refuse(2, "leave out --frames-in-one", f"{recon} --frames 2x5 --frames-in-one --save-every 1 -o all.nii")
@@ -267,6 +277,9 @@ class Seen(ProgramTest):
         is_dark = [[sum(colour) < 180 for colour in line] for line in colours]
         left = min(x for x in range(width) if sum(line[x] for line in is_dark) > 300) + 2
         top = min(y for y in range(height) if sum(is_dark[y]) > 300) + 2
+        blue = [[colour == (205, 222, 240) for colour in line] for line in colours]
+        self.assertGreater(sum(blue[top + 180]), 5)  # bins without a LOR, which the legend below the axis names
+        self.assertEqual([x for x in range(width) if blue[height - 16][x]], list(range(left - 1, left + 15)))
         side, most_mm = 356, 15 + 4  # half of the field of view, and a crystal
         ink, off2 = 0, [0, 0]
         for y in range(side):

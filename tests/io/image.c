@@ -236,7 +236,7 @@ static void test_refusals(void **state)
                  {{{AT(srow[1][1]), 0, 0}}, "voxel size of 0 mm along its axis 2"},
                  {{{AT(srow[1][1]), 0, 0}, {AT(srow[0][1]), 0, 1}}, "same direction"},
                  {{{AT(srow[2][2]), 0, NAN}}, "axis 3"},
-                 {{{AT(dim[0]), 2, 4}, {AT(dim[4]), 2, 2}}, "2 volumes"},
+                 {{{AT(dim[0]), 2, 4}, {AT(dim[4]), 2, 2}}, "2 frames"},
                  {{{AT(dim[2]), 2, 0}}, "size 0 along its axis 2"},
                  {{{AT(datatype), 2, NIFTI_RGB24}}, "RGB24"},
                  {{{AT(vox_offset), 0, 0}}, "start at byte 0"},
@@ -278,12 +278,49 @@ static void test_bad_values(void **state)
     assert_refused(path, "voxel (0, 0, 0)");
 }
 
+/* The path of a frame, "frames.nii:2", is read like a file of its own, unless a file has that name. */
+static void assert_named_frames(const char *path, const float *values, int num_frames)
+{
+    const lr_log *log = &files.log.log;
+    char name[64];
+    lr_grid grid;
+    for (int frame = 1; frame <= num_frames; frame++) {
+        snprintf(name, sizeof(name), "%s:%d", path, frame);
+        assert_ints(lr_image_num_frames(name, NULL), 1, lr_file_kind_of(name), LR_FILE_IMAGE);
+        assert_int_equal(lr_grid_read(name, &grid, log), LR_OK);
+        lr_image *images[] = {keep(lr_image_read(name, log)), keep(lr_image_read_frame(name, 1, log))};
+        for (int k = 0; k < 2; k++) {
+            assert_true(lr_grid_same(&grid, &images[k]->grid));
+            assert_memory_equal(images[k]->values, values + (frame - 1) * num_voxels, num_voxels * sizeof(float));
+        }
+        const char *const read = name;
+        const lr_file_uses uses = {.read = &read, .num_read = 1, .written = &path, .num_written = 1, .log = log};
+        assert_int_equal(lr_files_check(&uses), LR_USAGE); /* the file itself is the input */
+    }
+    assert_none(lr_image_read_frame(name, 2, log), LR_BAD_INPUT, &files.log, "has no frame 2: it has 1");
+    snprintf(name, sizeof(name), "%s:%d", path, num_frames + 1);
+    assert_none(lr_image_read(name, log), LR_BAD_INPUT, &files.log, "has no frame 4: it has 3");
+    assert_int_equal(lr_grid_read(name, &grid, log), LR_BAD_INPUT);
+    snprintf(name, sizeof(name), "%s:0", path);
+    assert_none(lr_image_read(name, log), LR_BAD_INPUT, &files.log, "No such file");
+    snprintf(name, sizeof(name), "%s:2", path);
+    lr_image *other = make_image();
+    assert_int_equal(lr_image_write("other.nii", other, log), LR_OK);
+    assert_int_equal(rename("other.nii", name), 0);
+    assert_same(other, keep(lr_image_read(name, log)), 0);
+    assert_int_equal(remove(name), 0);
+    assert_int_equal(lr_image_write("single.mhd", other, log), LR_OK);
+    assert_same(other, keep(lr_image_read("single.mhd:1", log)), 1e-13);
+    assert_none(lr_image_read("single.mhd:2", log), LR_BAD_INPUT, &files.log, "has no frame 2: it has 1");
+}
+
 /* Frames of a file of several volumes, plain and compressed, and frames that the file does not have. */
 static void test_frames(void **state)
 {
     enum { FRAMES = 3 };
     const lr_log *log = &files.log.log;
     float values[FRAMES * num_voxels];
+    char words[128];
     struct nifti_header header = plain_header(NIFTI_FLOAT32, 4);
     header.dim[0] = 4;
     header.dim[4] = FRAMES;
@@ -299,7 +336,9 @@ static void test_frames(void **state)
         assert_none(lr_image_read_frame(path, FRAMES + 1, log), LR_BAD_INPUT, &files.log, "has no frame 4: it has 3");
         assert_null(lr_image_read_frame(path, 0, log));
         assert_int_equal(files.log.status, LR_USAGE);
-        assert_none(lr_image_read(path, log), LR_BAD_INPUT, &files.log, "holds 3 volumes along its axis 4");
+        snprintf(words, sizeof(words), "holds 3 frames: name one of them, %s:1 to %s:3", path, path);
+        assert_none(lr_image_read(path, log), LR_BAD_INPUT, &files.log, words);
+        assert_named_frames(path, values, FRAMES);
         if (k > 0) continue; /* the last frame is incomplete */
         assert_int_equal(truncate(path, data_start + (long)sizeof(values) - 4), 0);
         keep(lr_image_read_frame(path, FRAMES - 1, log));

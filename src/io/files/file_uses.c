@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 
+#include <limits.h>
 #include <lr/io.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,13 +79,22 @@ static bool names_file(const char *header, const struct stat *file, const lr_log
     return names;
 }
 
+/* Returns the path of an input. The number of a frame is cut from the path of an image. */
+static const char *input_file(const lr_file_uses *uses, int k, char file[PATH_MAX])
+{
+    snprintf(file, PATH_MAX, "%s", uses->read[k]);
+    (void)lr_path_cut_frame(file);
+    return file;
+}
+
 /* Checks that writing `path` would not destroy an input. with: the file of which `path` is a companion; NULL = none. */
 static lr_status check_reads(const lr_file_uses *uses, const char *path, const char *with)
 {
     struct stat found;
     if (!stat_file(path, &found)) return LR_OK;
     for (int k = 0; k < uses->num_read; k++) {
-        const char *read = uses->read[k];
+        char file[PATH_MAX];
+        const char *read = input_file(uses, k, file);
         if (is_same(&found, read)) {
             return lr_error(uses->log, LR_USAGE,
                             "%s%s%s is the input too, which would be lost: give the output another name", path,
@@ -125,7 +135,8 @@ lr_status lr_files_check(const lr_file_uses *uses)
                 free(beside);
                 /* The header of an input must not be replaced, because data are meaningless without their header. */
                 for (int r = 0; status == LR_OK && companion->is_named && r < uses->num_read; r++) {
-                    if (stat_file(uses->read[r], &found) && names_file(path, &found, uses->log)) {
+                    char file[PATH_MAX];
+                    if (stat_file(input_file(uses, r, file), &found) && names_file(path, &found, uses->log)) {
                         status = lr_error(uses->log, LR_USAGE,
                                           "%s is the header of the input %s, and would be lost: give the output "
                                           "another name",

@@ -12,6 +12,9 @@
 
 #include <lr/io.h>
 
+/* The endings of images' names, for messages. */
+#define LR_IMAGE_ENDINGS ".nii or .nii.gz (NIfTI), .hv (STIR), .hdr (CASToR), .mhd or .mha (MetaImage), or .npy"
+
 /* The volume to be read from an image file. */
 struct lr_image_request {
     const char *path;

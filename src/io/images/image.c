@@ -7,7 +7,9 @@
 #include "io/files/regular_file.h"
 #include "io/images/formats.h"
 
+#include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static const struct {
@@ -55,7 +57,10 @@ static const struct lr_image_format *recognise(const struct lr_file_head *head)
 
 bool lr_image_recognises(const struct lr_file_head *head)
 {
-    const int k = find_ending(head->path);
+    char file[PATH_MAX];
+    snprintf(file, sizeof(file), "%s", head->path);
+    (void)lr_path_cut_frame(file);
+    const int k = find_ending(file);
     const struct lr_image_format *found = recognise(head);
     return (k >= 0 && endings[k].format != NULL) || found == &lr_image_metaimage || found == &lr_image_npy;
 }
@@ -63,10 +68,6 @@ bool lr_image_recognises(const struct lr_file_head *head)
 /* Finds the format of an image. errors: NULL, logged, if the file cannot be an image. */
 static const struct lr_image_format *format_to_read(const char *path, const lr_log *log)
 {
-    if (path == NULL || path[0] == '\0') {
-        (void)lr_error(log, LR_USAGE, "an image file needs a name");
-        return NULL;
-    }
     struct lr_file_head head;
     lr_file_head_read(path, &head);
     const int k = find_ending(path);
@@ -83,25 +84,55 @@ static const struct lr_image_format *format_to_read(const char *path, const lr_l
     return other_hdr ? &lr_image_nifti : endings[k].format;
 }
 
-/* Reads an image. Adds the file's name to errors of the grid's checks, which do not know the name. format: NULL = an
- * error has been logged. */
-static lr_image *read_format(const struct lr_image_format *format, struct lr_image_request request)
+/* The file that a path names, and its format. A path may end with the number of a frame: "pet.nii:3". */
+struct image_file {
+    char path[PATH_MAX];
+    int frame;                            /* 0 = the path has no frame number */
+    const struct lr_image_format *format; /* NULL = the file cannot be read, and an error has been logged */
+};
+
+static struct image_file find_file(const char *path, const lr_log *log)
+{
+    struct image_file file = {.frame = 0};
+    if (path == NULL || path[0] == '\0') {
+        (void)lr_error(log, LR_USAGE, "an image file needs a name");
+        return file;
+    }
+    if (strlen(path) >= sizeof(file.path)) {
+        (void)lr_error(log, LR_BAD_INPUT, "the name of an image file has more than %d characters: %.40s...",
+                       PATH_MAX - 1, path);
+        return file;
+    }
+    memcpy(file.path, path, strlen(path) + 1);
+    file.frame = lr_path_cut_frame(file.path);
+    file.format = format_to_read(file.path, log);
+    if (file.format != NULL && file.format->count_frames == NULL && file.frame > 1) {
+        (void)lr_error(log, LR_BAD_INPUT, "%s has no frame %d: it has 1", file.path, file.frame);
+        file.format = NULL;
+    }
+    return file;
+}
+
+/* Reads an image. Adds the file's name to errors of the grid's checks, which do not know the name. */
+static lr_image *read_file(const struct image_file *file, struct lr_image_request request)
 {
     struct lr_named_log named;
     lr_grid grid;
     lr_image *image = NULL;
-    lr_log_name(&named, request.path, request.log);
+    lr_log_name(&named, file->path, request.log);
+    request.path = file->path;
     request.log = &named.log;
-    if (format != NULL) (void)format->read(&request, &grid, &image);
+    if (file->frame > 0) request.frame = file->frame;
+    if (file->format != NULL) (void)file->format->read(&request, &grid, &image);
     return image;
 }
 
 lr_image *lr_image_read_on(const char *path, const lr_grid *grid, const lr_log *log)
 {
-    const struct lr_image_format *format = format_to_read(path, log);
-    if (format == &lr_image_npy && grid != NULL)
-        return lr_grid_check(grid, log) == LR_OK ? lr_npy_image_read(path, grid, log) : NULL;
-    return read_format(format, (struct lr_image_request){.path = path, .log = log});
+    const struct image_file file = find_file(path, log);
+    if (file.format == &lr_image_npy && grid != NULL)
+        return lr_grid_check(grid, log) == LR_OK ? lr_npy_image_read(file.path, grid, log) : NULL;
+    return read_file(&file, (struct lr_image_request){.log = log});
 }
 
 lr_image *lr_image_read(const char *path, const lr_log *log)
@@ -111,9 +142,10 @@ lr_image *lr_image_read(const char *path, const lr_log *log)
 
 int lr_image_num_frames(const char *path, double *step_s)
 {
-    const struct lr_image_format *format = format_to_read(path, NULL);
+    const struct image_file file = find_file(path, NULL);
     double found_s = 0.0;
-    const int count = format == NULL ? 0 : format->count_frames != NULL ? format->count_frames(path, &found_s) : 1;
+    const bool may_have_several = file.frame == 0 && file.format != NULL && file.format->count_frames != NULL;
+    const int count = may_have_several ? file.format->count_frames(file.path, &found_s) : file.format != NULL;
     if (step_s != NULL) *step_s = found_s;
     return count;
 }
@@ -125,26 +157,29 @@ lr_image *lr_image_read_frame(const char *path, int frame, const lr_log *log)
 
 lr_image *lr_image_read_watched(const char *path, int frame, const lr_progress *progress, const lr_log *log)
 {
-    const struct lr_image_format *format = format_to_read(path, log);
+    const struct image_file file = find_file(path, log);
+    if (file.format == NULL) return NULL;
     if (frame < 1) {
         (void)lr_error(log, LR_USAGE, "%s: frame %d: they are counted from 1", path, frame);
         return NULL;
     }
-    if (format != NULL && format->count_frames == NULL && frame > 1) {
+    if ((file.frame > 0 || file.format->count_frames == NULL) && frame > 1) {
         (void)lr_error(log, LR_BAD_INPUT, "%s has no frame %d: it has 1", path, frame);
         return NULL;
     }
-    return read_format(format, (struct lr_image_request){path, frame, progress, log});
+    return read_file(&file, (struct lr_image_request){.frame = frame, .progress = progress, .log = log});
 }
 
 lr_status lr_grid_read(const char *path, lr_grid *grid, const lr_log *log)
 {
-    const struct lr_image_format *format = format_to_read(path, log);
-    if (format == NULL) return path == NULL || path[0] == '\0' ? LR_USAGE : LR_BAD_INPUT;
+    const struct image_file file = find_file(path, log);
+    if (file.format == NULL) return path == NULL || path[0] == '\0' ? LR_USAGE : LR_BAD_INPUT;
     struct lr_named_log named;
-    lr_log_name(&named, path, log);
-    const int frame = format->count_frames != NULL; /* all volumes have the grid of the first */
-    return format->read(&(struct lr_image_request){.path = path, .frame = frame, .log = &named.log}, grid, NULL);
+    lr_log_name(&named, file.path, log);
+    /* All frames have the grid of the first. */
+    const int frame = file.frame > 0 ? file.frame : file.format->count_frames != NULL;
+    return file.format->read(&(struct lr_image_request){.path = file.path, .frame = frame, .log = &named.log}, grid,
+                             NULL);
 }
 
 /* Refuses values that readers would refuse. */
@@ -166,12 +201,8 @@ static lr_status check_values(const char *path, const lr_image *image, const lr_
 lr_status lr_image_write(const char *path, const lr_image *image, const lr_log *log)
 {
     const int k = path != NULL ? find_ending(path) : -1;
-    if (k < 0 || endings[k].format == NULL) {
-        return lr_error(log, LR_USAGE,
-                        "the image file %s must end in .nii or .nii.gz (NIfTI), .hv (STIR), .hdr "
-                        "(CASToR), .mhd or .mha (MetaImage), or .npy",
-                        path ? path : "(none)");
-    }
+    if (k < 0 || endings[k].format == NULL)
+        return lr_error(log, LR_USAGE, "the image file %s must end in " LR_IMAGE_ENDINGS, path ? path : "(none)");
     LR_TRY(check_values(path, image, log));
     return endings[k].format->write(path, image, log);
 }

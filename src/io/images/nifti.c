@@ -95,8 +95,8 @@ static lr_status read_header(struct source *source)
                         "%s is the header of a .hdr/.img pair: convert it to a single .nii file", source->path);
     }
     if (size != header_bytes || memcmp(header->magic, "n+1", 4) != 0) {
-        return lr_error(source->log, LR_BAD_INPUT, "%s is not a NIfTI-1 image: images are .nii or .nii.gz files",
-                        source->path);
+        return lr_error(source->log, LR_BAD_INPUT,
+                        "%s is not a NIfTI-1 image: names of images end in " LR_IMAGE_ENDINGS, source->path);
     }
     if (source->swapped) {
         /* Only the numbers that this program uses are swapped. */
@@ -124,7 +124,11 @@ static lr_status read_header(struct source *source)
             return lr_error(source->log, LR_BAD_INPUT, "%s has size %d along its axis %d: need 1 or more", source->path,
                             dim[f], f);
         }
-        if (dim[f] > 1 && (f > 4 || (f == 4 && source->frame == 0))) {
+        if (dim[f] > 1 && f == 4 && source->frame == 0) {
+            return lr_error(source->log, LR_BAD_INPUT, "%s holds %d frames: name one of them, %s:1 to %s:%d",
+                            source->path, dim[f], source->path, source->path, dim[f]);
+        }
+        if (dim[f] > 1 && f > 4) {
             return lr_error(source->log, LR_BAD_INPUT,
                             "%s holds %d volumes along its axis %d: split it and give one volume", source->path, dim[f],
                             f);

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* --- the default grid --- */
 
@@ -89,18 +88,8 @@ struct opened {
     bool are_events; /* the file is list mode */
 };
 
-/* Largest number of frames in a NIfTI file; length of a frame number in a path, with colon and terminator. */
-enum { MOST_FRAMES = 32767, FRAME_DIGITS = 16 };
-
-int study_cut_frame(char *path)
-{
-    char *colon = strrchr(path, ':'), *end = NULL;
-    const long frame = colon != NULL ? strtol(colon + 1, &end, 10) : 0;
-    /* A file may also have the name "pet.nii:3". */
-    if (!(frame > 0 && frame <= MOST_FRAMES && *end == '\0' && access(path, F_OK) != 0)) return 0;
-    *colon = '\0';
-    return (int)frame;
-}
+/* Length of a frame number in a path, with colon and terminator. */
+enum { FRAME_DIGITS = 16 };
 
 /* A new part with one holder. path: NULL = no file. errors: NULL if memory runs out. */
 static struct opened *create_opened(const char *path, const lr_log *log)
@@ -249,7 +238,7 @@ static lr_status read_image(struct opening *opening, enum study_path which, cons
         return reason.status;
     }
 
-    int frame = study_cut_frame(file);
+    int frame = lr_path_cut_frame(file);
     opened->num_frames = lr_image_num_frames(file, NULL);
     frame = frame == 0 && opened->num_frames > 1 ? 1 : frame;
     if (frame > 0) {

@@ -85,10 +85,6 @@ void study_cancel(struct study *study);
  * or opening. */
 struct study_wish study_awaited(const struct study *study);
 
-/* Cuts the frame number from a path and returns the number. For example, "pet.nii:3", frame 3 of the file "pet.nii",
- * becomes "pet.nii". Returns 0 and keeps the path if it has no frame number or if a file has this name. */
-int study_cut_frame(char *path);
-
 /* errors, logged: LR_USAGE if no scanner is open, or if it has no module with that number. */
 lr_status study_check_module(const struct study_view *study, int module, const lr_log *log);
 

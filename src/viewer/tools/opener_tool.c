@@ -122,7 +122,7 @@ static lr_status take_study(struct app *app, bool is_new)
     for (int k = 0; k < RECENT_PARTS; k++) {
         char file[OPENER_PATH];
         snprintf(file, sizeof(file), "%s", paths[k] != NULL ? paths[k] : "");
-        (void)study_cut_frame(file);
+        (void)lr_path_cut_frame(file);
         const bool is_old = strcmp(file, tool->open[k]) == 0;
         memcpy(tool->open[k], file, sizeof(file));
         if (is_old || (paths[k] == open->image_path && app->is_next_frame)) continue;
