@@ -206,7 +206,7 @@ def check_readme(root):
 def check_licences(root):
     """Outside src/ the licence line alone is asked for, within the first three lines."""
     for folder, pattern in OTHER_SOURCES:
-        for path in sorted((root / folder).rglob(pattern)):
+        for path in sorted(path for path in (root / folder).rglob(pattern) if "__pycache__" not in path.parts):
             if SPDX not in "\n".join(path.read_text().split("\n")[:3]):
                 yield f"{path.relative_to(root)}:1: the licence line '{SPDX}' is missing"
 

@@ -31,10 +31,11 @@ def whole_numbers(values: ArrayLike, kind: Any, words: str) -> NDArray[Any]:
     given = np.asarray(values)
     with np.errstate(invalid="ignore"):
         whole = np.ascontiguousarray(given, dtype=kind)
-    wrong = np.argwhere(whole != given) if given.dtype.kind in "fiu" else ()
-    if len(wrong) > 0:
-        value = given[tuple(wrong[0])]
+    is_wrong = whole != given if given.dtype.kind in "fiu" else np.zeros(given.shape, bool)
+    if np.any(is_wrong):
+        first = int(np.flatnonzero(is_wrong)[0])
+        value = given.flat[first]
         limits = "" if value % 1 else f" up to {np.iinfo(kind).max}"
-        where = words.format(wrong[0][0] if given.ndim > 0 else "", value)
+        where = words.format(np.unravel_index(first, given.shape)[0] if given.ndim > 0 else "", value)
         raise ValueError(f"{where}: whole numbers{limits} are wanted; is it the right column?")
     return whole

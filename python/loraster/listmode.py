@@ -56,7 +56,7 @@ class ListMode:
             beside = None if companion is None else os.fspath(companion)
             with _progress.listening(progress) as listener:
                 self._core = _core.ListMode.read(scanner._core, os.fspath(source), beside, listener)
-        else:
+        elif crystals is not None:
             check_resolution(tof_resolution_ps, "tof_resolution_ps")
             if tof_ps is not None:
                 if tof_mm is not None:

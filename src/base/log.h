@@ -33,8 +33,8 @@ struct lr_named_log {
 };
 void lr_log_name(struct lr_named_log *named, const char *path, const lr_log *to);
 
-/* A log that keeps the status of the last error, for callers that see only a NULL result. Pass &watch.log on. The
- * struct must outlive every object that keeps this log. */
+/* A log that keeps the status of the last error, for callers that see only a NULL result. Functions get the address
+ * of `log`. The struct must outlive every object that keeps this log. */
 struct lr_watched_log {
     lr_log log;
     const lr_log *to;

@@ -76,7 +76,10 @@ lr_status picture_write_slices(struct report *report, const char *path, const st
 
     lr_status status = LR_OK;
     for (int k = 0; status == LR_OK && k < 3; k++) {
-        const double position_mm = centre_mm[2 - k];
+        /* The caption names the middle of the slice that is drawn. */
+        const int axis = 2 - k;
+        const double slice = round((centre_mm[axis] - grid->origin_mm[axis]) / grid->voxel_mm[axis]);
+        const double position_mm = grid->origin_mm[axis] + slice * grid->voxel_mm[axis];
         const lr_slice_params params = {
             .image = image,
             .plane = planes[k],
@@ -89,8 +92,8 @@ lr_status picture_write_slices(struct report *report, const char *path, const st
             .log = &report->log,
         };
         /* -0 becomes 0, because its sign would be printed. */
-        status = picture_sheet_add(&sheet, lr_picture_slice(&params), "%s = %.1f mm", names[k],
-                                   0.1 * round(10.0 * position_mm) + 0.0);
+        status = picture_sheet_add(&sheet, lr_picture_slice(&params), "%s = %.2f mm", names[k],
+                                   0.01 * round(100.0 * position_mm) + 0.0);
     }
     if (status == LR_OK) status = picture_sheet_write(&sheet, path, 0, 3, slices->title);
     picture_sheet_finish(&sheet);

@@ -153,6 +153,8 @@ struct search {
     const struct lr_choices *choices;
     struct wish wish;
     bool is_refused;     /* true if some backend has the required properties but cannot run on this machine */
+    bool is_loss;        /* true if one of these backends may have been quicker, since its device is no renderer in
+                            software */
     bool is_gpu_refused; /* true if one of these backends has found a graphics processor */
     char why[1200];      /* reason why the last tried backend was not taken */
     /* A backend on a software renderer, used if no other backend can be taken. */
@@ -169,7 +171,7 @@ static lr_status take(struct lr_operator *op, struct search *search, const struc
     if (backend->is_gpu) op->passed_over[0] = '\0';
     if (search->is_gpu_refused && op->passed_over[0] != '\0')
         lr_warn(op->params.log, "using backend %s and not the graphics processor: %s", choice->name, op->passed_over);
-    else if (search->is_refused && choice->is_reference) /* a renderer in software is no loss beside `native` */
+    else if (search->is_loss || (search->is_refused && choice->is_reference))
         lr_info(op->params.log, "using backend %s: %s", choice->name, search->why);
     return LR_OK;
 }
@@ -211,6 +213,7 @@ static lr_status try_all(struct lr_operator *op, struct search *search, bool are
                 lr_debug(op->params.log, "%s", search->why);
             } else {
                 search->is_refused = true;
+                search->is_loss = search->is_loss || !backend.is_emulated;
                 search->is_gpu_refused = search->is_gpu_refused || backend.is_gpu || choice->needs_hardware;
             }
             continue;

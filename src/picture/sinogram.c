@@ -126,7 +126,8 @@ lr_picture *lr_picture_sinogram_sized(size_t given_bytes, const lr_sinogram_para
         lr_error(params->log, LR_USAGE, "a sinogram needs the LORs of a scanner, and a value for each");
         return NULL;
     }
-    /* A bin is as wide as a crystal. There are as many angles as crystals on half of the circle. */
+    /* A bin is as wide as the smallest crystal, and the bins reach across the ring, or across the field of view. There
+     * are as many angles as such crystals on half of that circle. Both numbers have limits. */
     const lr_scanner *scanner = params->lors->scanner;
     struct bins bins = {.params = params, .middle_mm = {INFINITY, -INFINITY}};
     double pitch_mm = INFINITY;

@@ -797,7 +797,8 @@ lr_status lr_recon_sized(size_t given_bytes, const lr_recon_params *given, lr_ve
     return lr_comm_fail(params->comm, status);
 }
 
-/* Ordered subsets expectation maximisation is lr_recon with the algorithm OSEM, whose update is in rule.c. */
+/* Ordered subsets expectation maximisation is lr_recon with the algorithm OSEM. Its update is in rule.c, or in the
+ * backend if that can make whole updates. */
 
 lr_status lr_osem_sized(size_t given_bytes, const lr_osem_params *given, lr_vector *image)
 {

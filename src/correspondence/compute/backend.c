@@ -186,6 +186,7 @@ lr_status lr_compute_backend_create(const struct lr_backend_params *params, stru
         compute->ctx = compute->place->ctx;
         limits = gl_context_limits(compute->ctx);
         backend->is_gpu = !limits->software;
+        backend->is_emulated = limits->software;
 
         /* LOR numbers have 32 bits on the device, and rows need a single window with all LORs. */
         if (params->lors->count >= (int64_t)UINT32_MAX)
@@ -230,6 +231,5 @@ lr_status lr_compute_backend_create(const struct lr_backend_params *params, stru
      * image. */
     backend->place = compute->fns.has_parts && !compute->params.deterministic ? compute->place : NULL;
     snprintf(backend->device, sizeof(backend->device), "%s", limits->renderer);
-    backend->is_emulated = limits->software;
     return LR_OK;
 }

@@ -51,7 +51,7 @@ bool lr_native_allowed(const struct lr_native_scene *scene, int64_t index, const
                                    : lr_coincidence_allows(lors, index, columns[0], q, columns[1], s);
 }
 
-/* The first pair for each different set of cells. The other pairs with this set share its table. */
+/* The first pair with each table. Pairs with the same cells in coincidence, numbers of cells and directions share it. */
 struct sharing {
     int64_t *first; /* [num] pairs */
     int64_t num;

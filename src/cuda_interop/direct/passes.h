@@ -101,7 +101,7 @@ enum {
     LR_CUDA_BAND_ROWS = 2,       /* rows of a warp, which are consecutive */
     LR_CUDA_BAND_PAIRS = 2,      /* warps of a block, across the rows */
     LR_CUDA_BAND_SIDES = 4,      /* largest number of warps of a block along the rows */
-    LR_CUDA_BAND_FEW_SIDES = 2,  /* limit on the warps along the rows if blocks are crowded or have the greatest
+    LR_CUDA_BAND_FEW_SIDES = 2,  /* the same limit for bands that are crowded (is_crowded) or have the greatest
                                     height */
     LR_CUDA_BAND_SLICES = 16,    /* slices of a product */
     LR_CUDA_BAND_HEIGHT = 4,     /* largest number of products above each other */

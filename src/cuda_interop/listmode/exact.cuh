@@ -147,7 +147,8 @@ struct exact_walk {
     }
 };
 
-/* Finds the points of the next plane that may have elements, and advances to this plane. */
+/* Finds the points of plane walk.plane that may have elements, and moves `at` on to the plane after it. planes: number
+ * of planes from the walk's first plane to this one. */
 __host__ __device__ inline void open_window(exact_walk &walk, const lr_cuda_list_points &grid, float planes)
 {
     for (int c = 0; c < 2; c++) {

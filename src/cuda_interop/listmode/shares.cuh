@@ -8,7 +8,7 @@
 #pragma once
 
 #include "cuda_interop/listmode/lanes.cuh"
-#include "cuda_interop/listmode/walk.cuh"
+#include "cuda_interop/listmode/slice_factors.cuh"
 
 /* The voxels of a slice that a line may see. */
 struct share_window {
@@ -265,23 +265,6 @@ __host__ __device__ inline void make_line(const lr_cuda_list_pass &pass, const l
     line.begin = (float)((walk.begin - zero) * unit);
     line.end = (float)((walk.end - zero) * unit);
     line.peak = has_tof ? walk.half_bin : (float)walk.chord;
-}
-
-/* The factor of a stored line's slice. number: the slice, counted from the line's first slice. The result is that of
- * slice_factors, but whole slices and cut slices have the same formula here. */
-template <bool InBins> __host__ __device__ float factor_of_line(const lr_cuda_list_line &line, bool has_tof, int number)
-{
-    const float middle = line.place + (float)number * line.step_along;
-    const float half = 0.5f * line.step_along;
-    const float low = fmaxf(middle - half, line.begin), high = fminf(middle + half, line.end);
-    const bool is_whole = middle - half >= line.begin && middle + half <= line.end;
-    const float width = is_whole ? line.step_along : fmaxf(high - low, 0.0f);
-    if (!has_tof) return line.peak * width;
-    const float off = is_whole ? middle : 0.5f * (low + high), y = off * off;
-    if (InBins && line.peak > 0.0f) return held_of_bin(off, 0.5f * width, line.peak);
-    const float second = width * width * (1.0f / 24), fourth = second * second * 0.3f;
-    const float even = 1.0f + second * (y - 1.0f) + fourth * (y * (y - 6.0f) + 3.0f);
-    return (float)(LR_TIMES_DENSITY / LR_TIMES_HELD) * width * gaussian_of(y) * even;
 }
 
 /* Does the same as share_walk for slices limits[0] .. limits[1] - 1 of a stored line. */

@@ -2,9 +2,9 @@
  * Copyright The LORaster authors
  *
  * HDF5 files, read so that each failure is logged. With a damaged file, HDF5 1.10 may crash, never end, or ask for
- * terabytes of memory. Another process therefore reads the files. This process runs the program of hdf5_reader/. If the
- * process crashes, nothing else is harmed. The process may take 512 MiB of memory plus four times the file's size, and
- * ten seconds of processor time per request. The process is killed if no answer comes for a minute. */
+ * terabytes of memory. A second process, the program of hdf5_reader/, therefore reads the files. If it crashes, nothing
+ * else is harmed. The second process may take 512 MiB of memory plus four times the file's size, and ten seconds of
+ * processor time per request. It is killed if no answer comes for a minute. */
 #pragma once
 
 #include <lr/log.h>

@@ -19,8 +19,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* Keys of STIR's projection-data headers, from InterfileHeader.cxx of STIR 6.2. One reader takes the scanner from a
- * header, and another reader takes the counts. Each reader ignores the keys of the other reader. */
+/* Keys of STIR's projection-data headers, from InterfileHeader.cxx of STIR 6.2. This file takes the scanner from
+ * a header, and lr_projdata_read takes the counts. Each reader ignores the keys of the other one. */
 
 /* Idle keys follow from other keys, or concern the binning of data. */
 static const struct lr_known_key scanner_keys[] = {
@@ -509,7 +509,7 @@ static lr_status take_line(void *user, const struct lr_crystal_map_line *line)
     return lr_listed_crystals_add(&draft->list, &crystal, draft->path, draft->log);
 }
 
-/* --- the scanner --- */
+/* --- the scanner of a crystal map --- */
 
 /* Crystals that form no flat panels become modules of one line of crystals along the axis. */
 static lr_scanner *create(struct map_draft *draft, const lr_crystal_list *list)

@@ -10,7 +10,7 @@
 #include <lr/lors.h>
 #include <stddef.h>
 
-/* A window. lr_pair_window_begin makes it empty, before the first pair of the list. */
+/* A window on a list of pairs. lr_pair_window_begin makes an empty window that stands in front of the first pair. */
 struct lr_pair_window {
     const lr_lors *lors;
     const int32_t *pairs; /* the list, [num_pairs] ascending; NULL = all pairs */
