@@ -37,8 +37,8 @@ struct visit {
 struct search {
     const struct lr_crystal_growth *growth;
     int from;
-    bool is_first; /* true: no step is known yet, so any step in the panel's plane may do; false: the next crystal
-                             is expected at a predicted place */
+    bool is_first;        /* true: no step is known yet, so any step in the panel's plane may do; false: the next
+                             crystal is expected at a predicted place */
     const double *across; /* direction to which the step must be orthogonal; NULL = any step */
     int found;
     double distance2;
