@@ -246,6 +246,7 @@ struct source {
     lr_events_source events;
     lr_events_info info;
     lr_photon_params photons;
+    int64_t emissions;  /* must not move either; 0 without an activity */
     lr_resolution blur; /* must not move, because `photons` may point to it */
 };
 
@@ -300,6 +301,11 @@ static lr_status fill(lr_deposit *deposit, const struct source *source, const st
     }
     CLI_TRY(lr_histo_images_write(output, images, &args->report->log));
 
+    const lr_image *activity = source->activity;
+    const double emissions = (double)source->emissions,
+                 scale = activity != NULL
+                             ? emissions / common_sum(activity->values, lr_grid_num_voxels(&activity->grid))
+                             : 0;
     report_clear(args->report);
     if (!args->report->json) {
         /* An event whose bin of time of flight crosses the border of the grid is deposited in part. */
@@ -310,6 +316,9 @@ static lr_status fill(lr_deposit *deposit, const struct source *source, const st
                "grid, %lld of the other kind\n",
                output, (long long)counts->deposited, images->num_views, within, (long long)counts->too_tilted,
                (long long)counts->outside_grid, (long long)counts->other_kind);
+        if (activity != NULL)
+            printf("%lld pairs were detected, of %.9g emissions: the activity times %.6g\n",
+                   (long long)source->photons.count, emissions, scale);
         return LR_OK;
     }
     struct json json = common_json_begin(stdout, args->verb->name);
@@ -322,6 +331,10 @@ static lr_status fill(lr_deposit *deposit, const struct source *source, const st
     json_int(&json, "other_kind", counts->other_kind);
     json_number(&json, "weight", counts->weight);
     if (images->tof_ps > 0) json_number(&json, "tof_ps", images->tof_ps);
+    if (activity != NULL) {
+        json_number(&json, "emissions", emissions);
+        json_number(&json, "scale", scale);
+    }
     json_text(&json, "backend", lr_deposit_get_backend(deposit));
     json_number(&json, "seconds", seconds);
     common_json_end(&json);
@@ -347,6 +360,7 @@ static lr_status deposit_run(struct cli_args *args)
         .threads = (int)args_int(args, "--threads", 0, args_from_1),
         .log = &args->report->log,
         .progress = &args->report->progress,
+        .emissions = &source.emissions,
     };
     if ((source.events.path != NULL) == (activity != NULL))
         args_complain(args, "direct deposit needs either --events FILE or --activity IMAGE");

@@ -37,10 +37,10 @@ static const struct sample samples[] = {
                "phantom cylinder --value 0.0096 --radius-mm 14 --like truth.nii.gz -o mu.nii.gz",
                "simulate --scanner scanner.yaml --image truth.nii.gz --mu mu.nii.gz --mu-unit 1/mm --mu-as factors "
                "--counts 4000000 "
-               "-o counts.h5",
+               "--truth counts-truth.nii.gz -o counts.h5",
                "simulate --scanner scanner.yaml --image truth.nii.gz --mu mu.nii.gz --mu-unit 1/mm --tof-ps 300 "
                "--counts 400000 "
-               "-o scan.petsird"},
+               "--truth scan-truth.nii.gz -o scan.petsird"},
      .first_look = "recon --scanner scanner.yaml --data counts.h5 --mu mu.nii.gz --like truth.nii.gz --iterations 12 "
                    "-o image.nii.gz --png image.png"},
     {.name = "clinical",
@@ -55,7 +55,7 @@ static const struct sample samples[] = {
                "phantom cylinder --value 0.0096 --radius-mm 114.4 --like truth.nii.gz -o mu.nii.gz",
                "simulate --scanner scanner.yaml --image truth.nii.gz --mu mu.nii.gz --mu-unit 1/mm --tof-ps 250 "
                "--counts 500000 "
-               "--duration 180 -o scan.petsird"},
+               "--duration 180 --truth scan-truth.nii.gz -o scan.petsird"},
      .first_look =
          "recon --operator listmode --scanner scan.petsird --events scan.petsird --mu mu.nii.gz --like truth.nii.gz "
          "--kernel line --algorithm osem --subsets 4 --iterations 3 -o image.nii.gz --png image.png"},
@@ -73,10 +73,10 @@ static const struct sample samples[] = {
                "phantom cylinder --value 0.0096 --radius-mm 30 --like truth.nii.gz -o mu.nii.gz",
                "simulate --scanner scanner.yaml --image truth.nii.gz --mu mu.nii.gz --mu-unit 1/mm --mu-as factors "
                "--counts 2000000 "
-               "-o counts.h5",
+               "--truth counts-truth.nii.gz -o counts.h5",
                "simulate --scanner scanner.yaml --image truth.nii.gz --mu mu.nii.gz --mu-unit 1/mm --tof-ps 300 "
                "--counts 300000 "
-               "-o scan.petsird"},
+               "--truth scan-truth.nii.gz -o scan.petsird"},
      .first_look =
          "recon --operator listmode --scanner scan.petsird --events scan.petsird --mu mu.nii.gz --like truth.nii.gz "
          "--iterations 10 -o image.nii.gz --png image.png"},
@@ -98,7 +98,7 @@ static const struct sample samples[] = {
                "phantom cylinder --value 0.0096 --radius-mm 13.5 --like truth.nii.gz -o mu.nii.gz",
                "simulate --scanner scanner.yaml --image truth.nii.gz --mu mu.nii.gz --mu-unit 1/mm --mu-as factors "
                "--counts 2000000 "
-               "-o counts.h5"},
+               "--truth counts-truth.nii.gz -o counts.h5"},
      .first_look = "recon --scanner scanner.yaml --data counts.h5 --mu mu.nii.gz --like truth.nii.gz --iterations 5 "
                    "-o image.nii.gz --png image.png"},
 };
@@ -129,21 +129,41 @@ static lr_status list(struct cli_args *args)
     return LR_OK;
 }
 
-/* Writes README.txt about the files in the current folder. */
-static lr_status write_readme(const struct sample *sample, struct report *report)
+/* Images of the emissions that counts are of. A sample has some of them. */
+static const char *const truths[][2] = {{"counts-truth.nii.gz", "counts.h5"}, {"scan-truth.nii.gz", "scan.petsird"}};
+enum { NUM_TRUTHS = sizeof(truths) / sizeof(truths[0]) };
+
+/* Sums the emissions of the truths in the current folder. emissions: 0 for a truth that is not there. */
+static lr_status sum_truths(struct report *report, double emissions[NUM_TRUTHS])
 {
-    static const char *const files[][2] = {
-        {"scanner.yaml", "the scanner"},
-        {"truth.nii.gz", "relative activity per voxel, 1 at most; simulate --truth has emissions"},
-        {"mu.nii.gz", "attenuation of water, 0.0096 a mm"},
-        {"counts.h5", "counts of all lines of response"},
-        {"scan.petsird", "list mode with times of flight, and the scanner"}};
+    for (int k = 0; k < NUM_TRUTHS; k++) {
+        if (access(truths[k][0], F_OK) != 0) continue;
+        lr_image *truth = lr_image_read(truths[k][0], &report->log);
+        if (truth == NULL) return report_reason(report);
+        emissions[k] = common_sum(truth->values, lr_grid_num_voxels(&truth->grid));
+        lr_image_destroy(truth);
+    }
+    return LR_OK;
+}
+
+/* Writes README.txt about the files in the current folder. */
+static lr_status write_readme(const struct sample *sample, const double emissions[NUM_TRUTHS], struct report *report)
+{
+    static const char *const files[][2] = {{"scanner.yaml", "the scanner"},
+                                           {"truth.nii.gz", "relative activity per voxel, 1 at most"},
+                                           {"mu.nii.gz", "attenuation of water, 0.0096 a mm"},
+                                           {"counts.h5", "counts of all lines of response"},
+                                           {"scan.petsird", "list mode with times of flight, and the scanner"}};
     struct common_text text;
     common_text_begin(&text);
     if (text.stream != NULL) {
         fprintf(text.stream, "%s: %s.\n\n", sample->name, sample->summary);
         for (size_t k = 0; k < sizeof(files) / sizeof(files[0]); k++)
-            if (access(files[k][0], F_OK) == 0) fprintf(text.stream, "%-14s %s\n", files[k][0], files[k][1]);
+            if (access(files[k][0], F_OK) == 0) fprintf(text.stream, "%-19s %s\n", files[k][0], files[k][1]);
+        for (int k = 0; k < NUM_TRUTHS; k++)
+            if (emissions[k] > 0)
+                fprintf(text.stream, "%-19s emissions per voxel of %s, %.9g in the whole image\n", truths[k][0],
+                        truths[k][1], emissions[k]);
         fprintf(text.stream, "\nMade in this folder by\n\n");
         for (int k = 0; sample->steps[k] != NULL; k++) fprintf(text.stream, "  loraster %s\n", sample->steps[k]);
         fprintf(text.stream, "\nA first look:\n\n  loraster %s\n", sample->first_look);
@@ -197,7 +217,9 @@ static lr_status get(struct cli_args *args)
         dup2(output, STDOUT_FILENO);
         close(output);
     }
-    if (status == LR_OK) status = write_readme(sample, args->report);
+    double emissions[NUM_TRUTHS] = {0};
+    if (status == LR_OK) status = sum_truths(args->report, emissions);
+    if (status == LR_OK) status = write_readme(sample, emissions, args->report);
     if (here >= 0 && fchdir(here) != 0 && status == LR_OK)
         status = report_error(args->report, LR_FAILED, "the folder could not be left: %s", strerror(errno));
     status = common_folder_end(&folder, args->report, status);
@@ -208,6 +230,16 @@ static lr_status get(struct cli_args *args)
         struct json object = common_json_begin(stdout, args->verb->name);
         json_text(&object, "name", name);
         json_text(&object, "output", path);
+        json_open(&object, "truths", '[');
+        for (int k = 0; k < NUM_TRUTHS; k++) {
+            if (!(emissions[k] > 0)) continue;
+            json_open(&object, NULL, '{');
+            json_text(&object, "truth", truths[k][0]);
+            json_text(&object, "measurement", truths[k][1]);
+            json_number(&object, "emissions", emissions[k]);
+            json_close(&object, '}');
+        }
+        json_close(&object, ']');
         common_json_end(&object);
     }
     return LR_OK;

@@ -159,23 +159,17 @@ static struct request read_request(struct cli_args *args)
 
     /* Photon pairs need only the scanner's geometry, and no matrix. */
     static const char *const others[] = {"--backend",     "--mode",         "--rays",          "--samples", "--mu-as",
-                                         "--penetration", "--layers-alone", "--deterministic", "--store",   "--truth",
-                                         "--dry-run",     "--mu-steps",     "--efficiencies"};
+                                         "--penetration", "--layers-alone", "--deterministic", "--store",   "--dry-run",
+                                         "--mu-steps",    "--efficiencies"};
     if (request.tof_ps > 0 && (!request.is_list || !(request.counts > 0))) {
         args_complain(args, "--tof-ps follows photon pairs one by one: it needs --counts N, and list "
                             "mode to write (-o FILE.petsird, .Cdh or .tsv)");
     }
     for (size_t k = 0; request.tof_ps > 0 && k < sizeof(others) / sizeof(others[0]); k++) {
         if (args_has(args, others[k])) {
-            const bool is_truth = strcmp(others[k], "--truth") == 0;
             args_complain(args,
-                          is_truth
-                              ? "%s is in emissions per voxel, and with --tof-ps pairs are drawn until --counts of "
-                                "them are detected, without counting emissions: leave out %s, and compare with "
-                                "the activity itself"
-                              : "%s belongs to counts per LOR, which are drawn from a projection; with --tof-ps "
-                                "pairs are drawn one by one and detected by where they meet crystals: leave out "
-                                "%s",
+                          "%s belongs to counts per LOR, which are drawn from a projection; with --tof-ps pairs are "
+                          "drawn one by one and detected by where they meet crystals: leave out %s",
                           others[k], others[k]);
         }
     }
@@ -222,6 +216,7 @@ static lr_status make_activity(struct cli_args *args, struct setup *setup, const
 /* The activity, and the counts that it causes. */
 struct simulation {
     lr_image *activity;
+    double emissions, scale; /* emissions of the whole image, and their number per unit of the activity */
     lr_lor_data *data;
     lr_randoms *fans;     /* singles of the crystals; NULL = no randoms */
     lr_lor_data *randoms; /* expected randoms; NULL = none, or not asked for */
@@ -296,6 +291,7 @@ static lr_status write_list(struct setup *setup, const struct request *request, 
                                      .log = log};
         status = lr_events_from_counts(&list, &sink);
     } else {
+        int64_t emissions = 0;
         lr_photon_params photons = {.lors = setup->lors,
                                     .activity = simulation->activity,
                                     .mu = setup->params.mu,
@@ -305,9 +301,11 @@ static lr_status write_list(struct setup *setup, const struct request *request, 
                                     .seed = request->seed,
                                     .threads = setup->params.threads,
                                     .log = log,
-                                    .progress = &setup->report->progress};
+                                    .progress = &setup->report->progress,
+                                    .emissions = &emissions};
         status = request->randoms > 0 ? add_random_pairs(setup, request, simulation, &photons) : LR_OK;
         if (status == LR_OK) status = lr_events_from_activity(&photons, &sink, NULL);
+        simulation->emissions = (double)emissions;
     }
     if (status == LR_OK) return lr_events_writer_finish(writer);
     lr_events_writer_abandon(writer);
@@ -339,6 +337,8 @@ static lr_status fill_data(struct setup *setup, const struct request *request, s
                             emitted, sum);
     }
     const double trues = request->counts > 0 ? (1 - request->randoms) * request->counts : sum;
+    simulation->scale = trues / sum;
+    simulation->emissions = emitted * trues / sum;
     common_scale(data->values, data->count, trues / sum);
     common_scale(activity->values, lr_grid_num_voxels(&activity->grid), trues / sum);
     if (request->randoms > 0) {
@@ -384,6 +384,11 @@ static lr_status simulate_run(struct cli_args *args)
     if (status == LR_OK && request.tof_ps > 0) {
         lr_grid_warn_slip(&setup.grid, setup.scanner, &args->report->log);
         status = write_list(&setup, &request, &simulation);
+        const int64_t voxels = lr_grid_num_voxels(&simulation.activity->grid);
+        simulation.scale = simulation.emissions / common_sum(simulation.activity->values, voxels);
+        common_scale(simulation.activity->values, voxels, simulation.scale);
+        if (status == LR_OK && request.truth != NULL)
+            status = lr_image_write(request.truth, simulation.activity, &args->report->log);
     } else if (status == LR_OK) {
         status = setup_operator(&setup);
         if (status != LR_OK) goto finish;
@@ -423,9 +428,12 @@ static lr_status simulate_run(struct cli_args *args)
         json_bool(&json, "expected", request.expected);
         if (!request.expected) json_int(&json, "seed", (int64_t)request.seed);
         json_number(&json, "counts", counts);
+        json_number(&json, "emissions", simulation.emissions);
+        json_number(&json, "scale", simulation.scale);
         common_json_end(&json);
     } else {
-        printf("%s: %s %.9g\n", request.output, request.expected ? "expected counts" : "counts", counts);
+        printf("%s: %s %.9g, of %.9g emissions: the activity times %.6g\n", request.output,
+               request.expected ? "expected counts" : "counts", counts, simulation.emissions, simulation.scale);
     }
 
 finish:
@@ -444,7 +452,7 @@ static const struct cli_option simulate_options[] = {
     {"--counts", "N", "scale the expectation to N counts in all", NULL},
     {"--expected", NULL, "write the expectation instead of Poisson counts", NULL},
     {"--seed", "N", "of the Poisson counts; default 1", NULL},
-    {"--truth", "IMAGE", "also write the activity, as emissions per voxel; not with --tof-ps", NULL},
+    {"--truth", "IMAGE", "also write the activity, as emissions per voxel", NULL},
     {"-o", "FILE", "LOR data (.h5, .hdf5, STIR's .hs) or list mode (.petsird, .Cdh, .tsv)", NULL},
     {"--duration", "S", "of list mode, seconds; default 60", NULL},
     {"--tof-ps", "PS", "list mode with times of flight, FWHM: photon pairs followed one by one, N = --counts", NULL},

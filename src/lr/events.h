@@ -301,6 +301,9 @@ typedef struct lr_photon_params {
     const lr_crystal_product *randoms;
     int64_t num_randoms;
     double window_mm; /* tof_mm of randoms is uniform from -window_mm / 2 to window_mm / 2 */
+    /* Receives the number of pairs that were emitted until the last one was detected, or 0 after an error. NULL = not
+     * needed */
+    int64_t *emissions;
 } lr_photon_params;
 
 /* Simulates photon pairs until `count` pairs are detected. The voxel of a pair is drawn with a probability proportional
@@ -347,7 +350,8 @@ LR_SIZED(lr_events_writer_params, lr_events_writer *, lr_events_writer_create, (
 /* The sink to pass to lr_events_read. Events must be ordered by time.
  * PETSIRD and CASToR: a weight must be a whole number n; the event is written n times.
  * PETSIRD: in each time block prompts are written before delayeds. A time of flight is written as the number of its
- * bin. The bins are those of info, or else bins with a width of a fifth of the resolution that cover the longest line.
+ * bin. The bins are those of info, or else bins with a width of a fifth of the resolution. These cover the longest line
+ * and twice the resolution on both sides of it.
  * From schema v0.10.0 on, if a has the lower number in the file, a and b are exchanged and tof_mm changes its sign.
  * CASToR: delayeds are left out, with a warning.
  * Text: one line per event with its time, kind, weight, crystals, tof_mm and annihilation point. The point is computed

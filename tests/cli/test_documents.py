@@ -120,7 +120,12 @@ class Pages(ProgramTest):
         files = set(os.listdir(sample))
         self.assertLessEqual({"README.txt", "mu.nii.gz", "scanner.yaml", "truth.nii.gz"}, files)
         self.assertTrue({"counts.h5", "scan.petsird"} & files, files)
-        self.assertIn("relative activity per voxel", Path(sample, "README.txt").read_text())
+        text = Path(sample, "README.txt").read_text()
+        self.assertIn("relative activity per voxel", text)
+        stated = re.findall(r"^(\S+) +emissions per voxel of (\S+), (\S+) in the whole image$", text, re.M)
+        self.assertEqual({name for _, name, _ in stated}, {"counts.h5", "scan.petsird"} & files)
+        for truth, _, emissions in stated:
+            self.assertAlmostEqual(sum(read_nifti(f"{sample}/{truth}")[3]) / float(emissions), 1, delta=1e-6)
         self.good(f"scanner check {sample}/scanner.yaml")
 
     def run_python(self, block):

@@ -289,7 +289,6 @@ class Simulate(Castor):
         timed = f"simulate --scanner {self.scanner} --phantom spheres {GRID} --tof-ps 200"
         self.refuse(2, "needs --counts N", timed, "-o y.petsird")
         self.refuse(2, "list mode", timed, "--counts 100 -o y.h5")
-        self.refuse(2, "leave out --truth", timed, "--counts 100 --truth t.nii -o y.petsird")
 
     def test_times_of_flight(self):
         """Pairs from one voxel, (8, 4, 0) mm: their places lie around it, as far as 200 ps and crystals of 4 mm put
@@ -298,7 +297,12 @@ class Simulate(Castor):
         values[1 * 25 + 3 * 5 + 4] = 1
         write_nifti("point.nii", (5, 5, 3), (4, 4, 4), values)
         pairs = f"simulate --scanner {self.scanner} --image point.nii --counts 4000 --tof-ps 200 -o"
-        self.assertEqual(self.json(pairs, "y.tsv")["counts"], 4000)
+        report = self.json(pairs, "y.tsv --truth t.nii")
+        self.assertEqual(report["counts"], 4000)
+        self.assertAlmostEqual(sum(read_nifti("t.nii")[3]) / report["emissions"], 1, delta=1e-6)
+        # The matrix needs as many emissions for so many counts, within four standard errors.
+        expected = self.json(f"simulate {self.on_ring} --mode exact --image point.nii --counts 4000 --expected -o e.h5")
+        self.assertAlmostEqual(report["scale"] / expected["scale"], 1, delta=4 / 4000 ** 0.5)
         rows = [line.split("\t") for line in Path("y.tsv").read_text().splitlines()]
         columns = [rows[0].index(name) for name in ("x_mm", "y_mm", "z_mm")]
         squares = 0

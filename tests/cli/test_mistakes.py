@@ -178,8 +178,6 @@ CASES = {
     "time of flight in ns, list mode": (f"{LISTMODE} --tof-ps 0.4", 2, "ns", "400"),
     "time of flight in ns, simulated": (f"simulate {ON.replace('--backend cpu ', '')} {AT} --phantom point --counts 9 "
                                         "--tof-ps 0.4 -o o.petsird", 2, "ns", "400"),
-    "a truth of photon pairs": (f"simulate --scanner ring.yaml {AT} --phantom point --counts 9 --tof-ps 300 --truth t.nii "
-                                "-o o.petsird", 2, "emissions per voxel", "leave out --truth", "the activity itself"),
     "efficiencies of photon pairs": (f"simulate --scanner ring.yaml {AT} --phantom point --counts 9 --tof-ps 300 "
                                      "--efficiencies few.txt -o o.petsird", 2, "counts per LOR", "meet crystals"),
     "a forecast of list mode": (f"{LISTMODE} --dry-run", 2, "--dry-run", "--operator correspondence"),

@@ -46,8 +46,8 @@ static lr_status keep_row(void *user, const lr_row *row)
     return LR_OK;
 }
 
-/* Pairs from a point are distributed over the LORs with the exact probabilities (chi squared), and their times have a
- * Gaussian error of the requested width. */
+/* Pairs from a point are distributed over the LORs with the exact probabilities (chi squared), out of as many
+ * emissions as these ask for, and their times have a Gaussian error of the requested width. */
 static void pairs_follow_the_matrix(void **state)
 {
     static const enum fixture_kind kinds[3] = {FIXTURE_RING, FIXTURE_TILTED, FIXTURE_GAPPED};
@@ -68,10 +68,14 @@ static void pairs_follow_the_matrix(void **state)
         assert_ok(lr_operator_point_rows(op, point_mm, 1, &(lr_row_sink){keep_row, expected}));
         const lr_event_sink sink = {.take = take, .user = &tally};
         lr_events_info info;
-        assert_ok(lr_events_from_activity(
-            &(lr_photon_params){
-                .lors = fixture.lors, .activity = activity, .count = EVENTS, .tof_resolution_ps = 200, .seed = 9},
-            &sink, &info));
+        int64_t emissions = 0;
+        assert_ok(lr_events_from_activity(&(lr_photon_params){.lors = fixture.lors,
+                                                              .activity = activity,
+                                                              .count = EVENTS,
+                                                              .tof_resolution_ps = 200,
+                                                              .seed = 9,
+                                                              .emissions = &emissions},
+                                          &sink, &info));
         assert_true(info.has_tof && info.tof_resolution_ps == 200);
         assert_int_equal(tally.events, EVENTS);
         double whole = 0, chi2 = 0;
@@ -85,6 +89,7 @@ static void pairs_follow_the_matrix(void **state)
                 cells++;
             }
         }
+        assert_close(EVENTS / (double)emissions, whole, 4 / sqrt(EVENTS)); /* four standard errors */
         print_message("%s: chi squared %.1f of %d LORs\n", fixture.name, chi2, (int)cells);
         assert_true(cells > 3 && chi2 < (double)cells + 5 * sqrt(2.0 * (double)cells));
         const double sigma_mm = 200 * 0.299792458 / 2 / 2.3548200450309493, mean_mm = tally.sum_mm / EVENTS;

@@ -60,6 +60,7 @@ struct simulation {
     int64_t next_pair;
     double duration_s;
     int64_t delivered, randoms; /* number of delivered events, and of randoms among them */
+    int64_t emissions;          /* number of pairs up to the last detected one */
     double *singles; /* owned [num_crystals]: sum of the randoms' values up to and including the crystal; NULL =
                                    no randoms */
 };
@@ -192,7 +193,8 @@ static int first_crystal(const struct simulation *simulation, const struct pair 
     return first;
 }
 
-/* Converts the pair to an event. Returns false if the pair is not detected. */
+/* Converts the pair to an event. The event's time is the number of the pair within its run, until the event is
+ * delivered. Returns false if the pair is not detected. */
 static bool detect(const struct simulation *simulation, const struct pair *pair, lr_event *event)
 {
     const lr_lors *lors = simulation->params->lors;
@@ -225,6 +227,7 @@ static bool detect(const struct simulation *simulation, const struct pair *pair,
     uniform_pair(simulation->params->seed, pair->number, 3, u);
     const double deviation_mm = sqrt(-2 * log(u[0])) * cos(2 * LR_PI * u[1]) * simulation->sigma_mm;
     *event = (lr_event){.crystals = {a, b}, .tof_mm = (float)(place_mm + deviation_mm), .weight = 1};
+    event->time_ms = (uint32_t)(pair->number % RUN_PAIRS);
     return true;
 }
 
@@ -361,7 +364,10 @@ static lr_status run(struct simulation *simulation, const lr_event_sink *sink)
         for (int n = 0; status == LR_OK && n < RUNS && found < wanted; n++) {
             const int64_t left = wanted - found;
             const int num = batch->num_events[n] < left ? batch->num_events[n] : (int)left;
-            status = num > 0 ? deliver(simulation, batch->events + (int64_t)n * RUN_PAIRS, num, sink) : LR_OK;
+            const int64_t run_begin = (int64_t)n * RUN_PAIRS;
+            if (num > 0 && num == left)
+                simulation->emissions = batch->first_pair + run_begin + batch->events[run_begin + num - 1].time_ms + 1;
+            status = num > 0 ? deliver(simulation, batch->events + run_begin, num, sink) : LR_OK;
             found += num;
         }
         if (status == LR_OK)
@@ -476,6 +482,7 @@ lr_status lr_events_from_activity_sized(size_t given_bytes, const lr_photon_para
     };
     lr_status status = prepare(&simulation);
     if (status == LR_OK) status = run(&simulation, sink);
+    if (params->emissions != NULL) *params->emissions = status == LR_OK ? simulation.emissions : 0;
     if (info != NULL) {
         *info = (lr_events_info){.has_tof = true, .tof_resolution_ps = resolution_ps, .duration_s = duration_s};
         info->counts.prompts = params->count + simulation.randoms;
