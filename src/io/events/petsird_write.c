@@ -129,16 +129,17 @@ static double find_reach(const lr_scanner *scanner)
     return reach;
 }
 
-/* Number of bins on each side of 0. */
-static int half_of_bins(double reach, double bin_mm)
+/* Number of bins on each side of 0. They cover the longest line and, beyond it, twice the FWHM of the time resolution,
+ * which are 4.7 standard deviations. */
+static int half_of_bins(double reach, double resolution_mm, double bin_mm)
 {
-    return (int)fmin(ceil(reach / bin_mm), MAX_BINS / 2);
+    return (int)fmin(ceil((reach + 2 * resolution_mm) / bin_mm), MAX_BINS / 2);
 }
 
 double lr_events_window_mm(const lr_scanner *scanner, double tof_resolution_ps)
 {
-    const double bin_mm = LR_MM_PER_PS * tof_resolution_ps / BINS_PER_RESOLUTION;
-    return (2 * half_of_bins(find_reach(scanner), bin_mm) + 1) * bin_mm;
+    const double resolution_mm = LR_MM_PER_PS * tof_resolution_ps, bin_mm = resolution_mm / BINS_PER_RESOLUTION;
+    return (2 * half_of_bins(find_reach(scanner), resolution_mm, bin_mm) + 1) * bin_mm;
 }
 
 /* Takes the time-of-flight bins from the source. If the source gives no bins, chooses bins. */
@@ -166,7 +167,7 @@ static lr_status set_bins(struct layout *layout, const lr_events_info *info, con
     /* If the source's range holds an even number of bins, an edge is at 0. Otherwise the middle of a bin is at 0. */
     const bool is_even =
         info->tof_bin_mm > 0 && fabs(remainder(info->tof_range_mm / bin_mm, 2.0)) < 0.01 && info->tof_range_mm > 0;
-    const int half = half_of_bins(reach, bin_mm);
+    const int half = half_of_bins(reach, bins->resolution_mm, bin_mm);
     const int count = is_even ? 2 * half : 2 * half + 1;
     lr_info(log, "times of flight are written in %d bins of %.4g mm", count, bin_mm);
     return set_edges(bins, NULL, count, bin_mm, log);
