@@ -249,7 +249,7 @@ static void overlaps(void **state)
     assert_string_equal(diagnosis->findings[3].sentence, "53 more like these");
     const lr_finding *first = find(diagnosis, LR_FINDING_OVERLAP);
     assert_pairs(0, {first->modules[0], 0}, {first->modules[1], 56});
-    expect(diagnosis, LR_SUSPECT, LR_FINDING_OVERLAP, "modules 0 and 56 overlap by 1 mm");
+    expect(diagnosis, LR_SUSPECT, LR_FINDING_OVERLAP, "modules 0 and 56 overlap by 1 mm along the axis");
 }
 
 /* Rings that overlap along the axis are complete rings: only the overlap is wrong. */

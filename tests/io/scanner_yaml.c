@@ -132,11 +132,14 @@ static void wrong_texts_are_refused(void **state)
         {"%TAG !  %\n---\nname: x\n", "", "line 1 begins with %, a YAML directive"},
         {"name: x\r%YAML", "", "line 1 begins with %, a YAML directive"},
         /* errors of geometry name the position */
-        {"name: tight\nring: {radius_mm: 400, modules: 24}\n" MODULE, "2:1",
-         "tight: ", "    ring: {radius_mm: 400, modules: 24}\n    ^~~~"},
+        {"name: tight\nring: {radius_mm: 400, modules: 24}\n" MODULE, "2:8",
+         "tight: ", "    ring: {radius_mm: 400, modules: 24}\n           ^~~~~~~~~"},
+        {"ring: {radius_mm: 900, modules: 24, rings: 2, ring_pitch_mm: 5}\n" MODULE, "1:46",
+         "unnamed scanner: modules 0 and 24 overlap by 253 mm along the axis", " ^~~~~~~~~~~~~\n"},
+        {PITCH("[0.43, 0.43]"), "2:29", "unnamed scanner: module 0 has crystal faces of 4 mm", " ^~~~~~~~"},
         {"name: twice\nmodules:\n" UPPER UPPER, "2:1", "twice: ", "    modules:\n    ^~~~~~~"},
-        {RING PANEL("[27, 60]") "}\ndetection_depth_mm: 31\n", "1:1",
-         "unnamed scanner: the detection plane lies 31 mm behind", "    ring:"},
+        {RING PANEL("[27, 60]") "}\ndetection_depth_mm: 31\n", "3:1",
+         "unnamed scanner: the detection plane lies 31 mm behind", "    detection_depth_mm:"},
         /* limits on sizes */
         {MODULES("100001"), "1:1", "100001 modules"},
         {"ring: {radius_mm: 465, modules: 2e9, rings: 2e9, ring_pitch_mm: 1}\n" MODULE, "1:1", "4e+18 modules"},

@@ -271,12 +271,11 @@ static void ring_overlap_starts_at_the_polygon_side(void **state)
     assert_says(log.error, "modules 0 and 1 overlap by 0.00");
     ring = plain_ring(100.0, 12, crystals, 5.0, 4.0, 20.0);
     ring.rings = 2;
-    ring.ring_pitch_mm = 18.5;
+    ring.ring_pitch_mm = 2.5;
     assert_null(lr_scanner_create_ring(&params, &ring));
     assert_string_equal(log.error,
-                        "ring: modules 0 and 12 overlap by 1.5 mm: their centres lie 18.5 mm apart along the "
-                        "axis, and a module is 20 mm long: give a larger distance from ring to ring "
-                        "(ring_pitch_mm)");
+                        "ring: modules 0 and 12 overlap by 17.5 mm along the axis: their centres lie 2.5 mm apart, and "
+                        "a module is 20 mm long: give a larger distance from ring to ring (ring_pitch_mm)");
 }
 
 /* Checks that the ring is refused, and then makes it valid again. */

@@ -185,8 +185,7 @@ struct draft {
 /* Passes on messages about the geometry, with the line of the key that they refer to. */
 struct placed_log {
     lr_log log;
-    const struct lr_yaml *yaml;
-    struct fy_node *at;
+    const struct draft *draft;
 };
 
 /* --- texts --- */
@@ -502,16 +501,37 @@ static lr_status read_draft(struct draft *draft)
     return read_ring(draft);
 }
 
+/* Shows a message at the length, such as pitch_mm, that it names first. A message that names none, or a length that
+ * each layer may have for itself, is shown at `ring` or `modules`. */
 static void write_placed(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
-    const struct placed_log *placed = user;
-    lr_yaml_say(placed->yaml, placed->at, level, status, sentence);
+    const struct draft *draft = ((const struct placed_log *)user)->draft;
+    struct fy_node *maps[] = {fy_document_root(draft->yaml->document), draft->ring.value,
+                              draft->layers.count == 0 ? draft->module.value : NULL};
+    struct fy_node *at = draft->ring.key != NULL ? draft->ring.key : draft->modules.key;
+    const char *first = NULL;
+    for (size_t k = 0; k < sizeof(maps) / sizeof(maps[0]); k++) {
+        void *iterator = NULL;
+        struct fy_node_pair *pair;
+        while (maps[k] != NULL && (pair = fy_node_mapping_iterate(maps[k], &iterator)) != NULL) {
+            size_t length = 0;
+            const char *text = fy_node_get_scalar(fy_node_pair_key(pair), &length);
+            char name[32] = "";
+            if (text == NULL || length >= sizeof(name) || length < 3) continue;
+            memcpy(name, text, length);
+            const char *found = strcmp(name + length - 3, "_mm") == 0 ? strstr(sentence, name) : NULL;
+            if (found != NULL && (first == NULL || found < first)) {
+                first = found;
+                at = fy_node_pair_key(pair);
+            }
+        }
+    }
+    lr_yaml_say(draft->yaml, at, level, status, sentence);
 }
 
 static struct placed_log place_log(const struct draft *draft)
 {
-    return (struct placed_log){
-        {write_placed, NULL}, draft->yaml, draft->ring.key ? draft->ring.key : draft->modules.key};
+    return (struct placed_log){{write_placed, NULL}, draft};
 }
 
 /* Reads runs of crystals, given by their first and last numbers. */

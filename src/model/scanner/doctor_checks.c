@@ -387,14 +387,14 @@ void lr_examine_overlaps(struct lr_examination *examination)
             const int other = index.met[k];
             const double overlap = lr_module_overlap_mm(&examination->modules[m], &examination->modules[other]);
             if (overlap > LR_OVERLAP_TOLERANCE_MM && ++overlaps <= LR_FINDINGS_SPELLED) {
-                const double *a = examination->modules[m].centre_mm, *b = examination->modules[other].centre_mm;
-                if (fabs(b[2] - a[2]) > hypot(b[0] - a[0], b[1] - a[1]))
+                char words[LR_OVERLAP_WORDS];
+                if (lr_module_say_overlap(&examination->modules[m], &examination->modules[other], words))
                     head.remedy = "give a larger distance from ring to ring (ring_pitch_mm), or shorter modules";
                 head.modules[0] = m;
                 head.modules[1] = other;
                 lr_examination_add(examination, &head,
-                                   "modules %d and %d overlap by %.3g mm: their crystals would fill the same space", m,
-                                   other, overlap);
+                                   "modules %d and %d overlap by %s: their crystals would fill the same space", m,
+                                   other, words);
             }
         }
     }

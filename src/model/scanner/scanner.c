@@ -95,7 +95,7 @@ static lr_status check_module(const lr_scanner_params *params, int index)
         if (face > pitch + FACE_TOLERANCE_MM) {
             return lr_error(log, LR_BAD_INPUT,
                             "%s: module %d has crystal faces of %.6g mm along %s, %.3g mm more than the pitch of %.6g "
-                            "mm: reduce the face or raise the pitch",
+                            "mm: raise pitch_mm or reduce face_mm",
                             title, index, face, name, face - pitch, pitch);
         }
     }
@@ -106,7 +106,7 @@ static lr_status check_module(const lr_scanner_params *params, int index)
     if (params->detection_depth_mm > module->depth_mm) {
         return lr_error(params->log, LR_BAD_INPUT,
                         "%s: the detection plane lies %.6g mm behind the front face, beyond the %.6g mm long crystals "
-                        "of module %d: reduce the detection depth",
+                        "of module %d: reduce detection_depth_mm",
                         lr_scanner_title(params), params->detection_depth_mm, module->depth_mm, index);
     }
 
@@ -333,6 +333,28 @@ double lr_module_overlap_mm(const lr_module *module_a, const lr_module *module_b
     return least;
 }
 
+/* Length along the axis of the space that a module's crystals fill. */
+static double axial_mm(const lr_module *module)
+{
+    return 2 * lr_module_half_mm(module, 2) + module->depth_mm * fabs(module->normal[2]);
+}
+
+bool lr_module_say_overlap(const lr_module *a, const lr_module *b, char words[LR_OVERLAP_WORDS])
+{
+    double between[3];
+    vec_sub(b->centre_mm, a->centre_mm, between);
+    const double overlap = lr_module_overlap_mm(a, b);
+    const bool is_axial = fabs(between[2]) > hypot(between[0], between[1]);
+    if (is_axial) {
+        snprintf(words, LR_OVERLAP_WORDS, "%.3g mm along the axis",
+                 0.5 * (axial_mm(a) + axial_mm(b)) - fabs(between[2]));
+    } else {
+        snprintf(words, LR_OVERLAP_WORDS, "%.3g mm%s", overlap,
+                 overlap > 0.5 * a->depth_mm ? ", the shortest way apart" : "");
+    }
+    return is_axial;
+}
+
 /* --- scanners --- */
 
 /* The scalar product of a module's normal and its position counts as zero if it is below this number times the distance
@@ -400,23 +422,21 @@ lr_scanner *lr_scanner_create_sized(size_t given_bytes, const lr_scanner_params 
             const lr_module *module = &scanner->modules[m], *other = &scanner->modules[index.met[k]];
             const double overlap = lr_module_overlap_mm(module, other);
             if (!(overlap > LR_OVERLAP_TOLERANCE_MM)) continue;
-            const double *c = module->centre_mm, *d = other->centre_mm;
-            if (fabs(d[2] - c[2]) > hypot(d[0] - c[0], d[1] - c[1])) {
-                status = lr_error(params->log, LR_BAD_INPUT,
-                                  "%s: modules %d and %d overlap by %.3g mm: their centres lie %.4g mm apart along the "
-                                  "axis, and a module is %.4g mm long: give a larger distance from ring to ring "
-                                  "(ring_pitch_mm)",
-                                  scanner->name, m, index.met[k], overlap, fabs(d[2] - c[2]),
-                                  2.0 * lr_module_half_mm(module, 2));
-                continue;
-            }
-            status = lr_error(params->log, LR_BAD_INPUT,
-                              "%s: modules %d and %d overlap by %.3g mm: reduce the pitch or the number of modules, or "
-                              "move them apart (in a ring: a larger radius_mm)%s",
-                              scanner->name, m, index.met[k], overlap,
-                              overlap > 0.5 * module->depth_mm
-                                  ? "; a radius in cm does this, and a radius that is half of what it should be"
-                                  : "");
+            char words[LR_OVERLAP_WORDS];
+            const bool is_axial = lr_module_say_overlap(module, other, words);
+            status = is_axial
+                         ? lr_error(params->log, LR_BAD_INPUT,
+                                    "%s: modules %d and %d overlap by %s: their centres lie %.4g mm apart, and a "
+                                    "module is %.4g mm long: give a larger distance from ring to ring (ring_pitch_mm)",
+                                    scanner->name, m, index.met[k], words,
+                                    fabs(other->centre_mm[2] - module->centre_mm[2]), axial_mm(module))
+                         : lr_error(params->log, LR_BAD_INPUT,
+                                    "%s: modules %d and %d overlap by %s: reduce the pitch or the number of modules, "
+                                    "or move them apart (in a ring: a larger radius_mm)%s",
+                                    scanner->name, m, index.met[k], words,
+                                    overlap > 0.5 * module->depth_mm ? "; a radius in cm does this, and a radius that "
+                                                                       "is half of what it should be"
+                                                                     : "");
         }
     }
     lr_module_index_finish(&index);

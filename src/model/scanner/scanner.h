@@ -25,6 +25,11 @@ lr_status lr_scanner_check_params(const lr_scanner_params *params);
  * Oriented boxes overlap if none of 15 axes separates them (Gottschalk, Lin, Manocha: OBBTree, 1996). */
 double lr_module_overlap_mm(const lr_module *a, const lr_module *b);
 
+/* Says how much two modules overlap: along the axis, such as "1.5 mm along the axis", if their centres lie apart mainly
+ * in that direction, else by lr_module_overlap_mm. Returns true if along the axis. */
+enum { LR_OVERLAP_WORDS = 64 };
+bool lr_module_say_overlap(const lr_module *a, const lr_module *b, char words[LR_OVERLAP_WORDS]);
+
 /* The number with the fewest decimals, fewer than `most`, that differs from `value` by at most `off`; `value` if there
  * is no such number. */
 double lr_shortest_decimal(double value, int most, double off);
