@@ -24,10 +24,25 @@ const std::shared_ptr<Lors> &Scanner::list_lors()
     return lors;
 }
 
+/* Takes over a new scanner, and warns of the first length that is surely a slip. */
+static Scanner take(Calls &calls, lr_scanner *scanner)
+{
+    Scanner made = Scanner::of(scanner);
+    lr_diagnosis_destroy(calls.make([&] {
+        lr_diagnosis *slips = lr_scanner_find_slips(scanner, &calls.log);
+        if (slips != nullptr && slips->num_findings > 0) {
+            const std::string sentence = std::string(scanner->name) + ": " + slips->findings[0].sentence;
+            calls.log.write(calls.log.user, LR_LOG_WARNING, LR_OK, sentence.c_str());
+        }
+        return slips;
+    }));
+    return made;
+}
+
 static Scanner scanner_read(const std::string &name_or_path)
 {
     Calls calls;
-    return Scanner::of(calls.make([&] { return lr_scanner_read(name_or_path.c_str(), &calls.log); }));
+    return take(calls, calls.make([&] { return lr_scanner_read(name_or_path.c_str(), &calls.log); }));
 }
 
 /* Makes the parameters that ring scanners and lists of modules have in common. Keys of `numbers`: names of fields of
@@ -74,7 +89,7 @@ static Scanner scanner_ring(const std::string &name, const Numbers &numbers, std
         ring.pitch_mm[axis] = pitch_mm[axis];
         ring.face_mm[axis] = face_mm[axis];
     }
-    return Scanner::of(calls.make([&] { return lr_scanner_create_ring(&params, &ring); }));
+    return take(calls, calls.make([&] { return lr_scanner_create_ring(&params, &ring); }));
 }
 
 /* The count of numbers of a module: 3 each for centre, u, v and normal, 2 each for crystals, pitch and face, and 1 for
@@ -105,7 +120,7 @@ static Scanner scanner_of_modules(const std::string &name, const Numbers &number
     lr_scanner_params params = params_of(name, numbers, &calls.log);
     params.modules = modules.data();
     params.num_modules = (int)modules.size();
-    Scanner made = Scanner::of(calls.make([&] { return lr_scanner_create(&params); }));
+    Scanner made = take(calls, calls.make([&] { return lr_scanner_create(&params); }));
     for (size_t m = 0; m < modules.size(); m++) {
         const double *normal = rows.data() + m * MODULE_NUMBERS + 9, *inward = made.scanner->modules[m].normal;
         if (normal[0] * inward[0] + normal[1] * inward[1] + normal[2] * inward[2] < 0)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The LORaster authors
-import gc, pickle
+import gc, logging, pickle
 
 import numpy as np
 import pytest
@@ -72,6 +72,15 @@ def test_presets_and_files(scanner, tmp_path):
     with pytest.raises(ValueError, match="no scanner preset"):
         lr.Scanner("nothing")
     assert scanner._repr_png_().startswith(b"\x89PNG")
+
+
+def test_a_diameter_for_the_radius_is_warned_of(tmp_path, caplog):
+    ring = "ring: {radius_mm: %d, modules: 12}\nmodule: {crystals: [6, 4], pitch_mm: [4, 4], face_mm: [4, 4], depth_mm: 15}"
+    for radius, word in ((50, ""), (100, "the radius looks like the diameter")):
+        (tmp_path / "ring.yaml").write_text(ring % radius)
+        with caplog.at_level(logging.WARNING, "loraster"):
+            lr.Scanner(tmp_path / "ring.yaml")
+        assert word in caplog.text and bool(word) == bool(caplog.records)
 
 
 def test_an_operator_keeps_its_scanner():

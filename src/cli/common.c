@@ -427,17 +427,13 @@ lr_image *setup_read_image(struct setup *setup, struct cli_args *args, const cha
     return args->status == LR_OK ? lr_image_read_on(path, given ? &grid : NULL, log) : NULL;
 }
 
-/* Warns of the first length of a scanner's file that is surely a slip. */
-static lr_status warn_of_slip(const struct setup *setup, const char *name)
+lr_status common_warn_of_slip(struct report *report, const lr_scanner *scanner, const char *name)
 {
-    lr_diagnosis *diagnosis = lr_scanner_find_slips(setup->scanner, &setup->report->log);
-    if (diagnosis == NULL) return report_reason(setup->report);
-    for (int k = 0; k < diagnosis->num_findings; k++) {
-        const lr_finding *finding = &diagnosis->findings[k];
-        if (finding->kind != LR_FINDING_RADIUS && finding->kind != LR_FINDING_UNITS) continue;
-        report_warn(setup->report, "%s: %s (loraster scanner check %s)", name, finding->sentence, name);
-        break;
-    }
+    if (strpbrk(name, "./") == NULL) return LR_OK; /* a preset */
+    lr_diagnosis *diagnosis = lr_scanner_find_slips(scanner, &report->log);
+    if (diagnosis == NULL) return report_reason(report);
+    if (diagnosis->num_findings > 0)
+        report_warn(report, "%s: %s (loraster scanner check %s)", name, diagnosis->findings[0].sentence, name);
     lr_diagnosis_destroy(diagnosis);
     return LR_OK;
 }
@@ -502,7 +498,7 @@ lr_status setup_scanner(struct setup *setup, struct cli_args *args, lr_store sto
         setup->scanner = lr_scanner_read(name, log);
     }
     if (setup->scanner == NULL) return report_reason(setup->report);
-    if (is_named && strpbrk(name, "./") != NULL) CLI_TRY(warn_of_slip(setup, name)); /* a file, not a preset */
+    if (is_named) CLI_TRY(common_warn_of_slip(setup->report, setup->scanner, name));
     setup->lors = lr_lors_create_watched(setup->scanner, &setup->report->progress, log);
     if (setup->lors == NULL) return report_reason(setup->report);
     setup->params.lors = setup->lors;

@@ -92,6 +92,9 @@ struct setup {
  * is required. Errors in values that were read from args earlier are also reported here. */
 lr_status setup_scanner(struct setup *setup, struct cli_args *args, lr_store store, lr_scanner *fallback);
 
+/* Warns of the first length that is surely a slip in a scanner read from the file `name`. Presets are not examined. */
+lr_status common_warn_of_slip(struct report *report, const lr_scanner *scanner, const char *name);
+
 /* Reads the grid from --grid or --like, or else uses the grid of `image` (may be NULL). If one of these options and an
  * image are given, their grids must agree. */
 lr_status setup_grid(struct setup *setup, struct cli_args *args, const lr_grid *image);

@@ -265,6 +265,7 @@ static lr_status open_source(struct source *source, struct cli_args *args, struc
     CLI_TRY(args->status);
     source->scanner = lr_scanner_read(name, log);
     if (source->scanner == NULL) return report_reason(args->report);
+    CLI_TRY(common_warn_of_slip(args->report, source->scanner, name));
     if (path != NULL) { /* the beginning of the file states if its events have time of flight */
         source->events.scanner = source->scanner;
         return lr_events_read(&source->events, NULL, &source->info);

@@ -14,6 +14,7 @@
 #include "model/scanner/coincidence.h"
 #include "model/simulate/rays.h"
 
+#include <lr/design.h>
 #include <lr/direct.h>
 #include <math.h>
 #include <stdlib.h>
@@ -631,6 +632,7 @@ lr_histo_images *lr_direct_factors_create_sized(size_t given_bytes, const lr_dir
     }
     struct job *job = lr_alloc(1, sizeof(*job), "factors of views", params->log);
     if (job == NULL) return NULL;
+    lr_grid_warn_slip(params->grid, params->lors->scanner, params->log);
     job->params = params;
     job->threads = params->threads > 0 ? params->threads : lr_num_processors();
     lr_histo_images *histo = NULL;

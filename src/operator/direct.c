@@ -11,6 +11,7 @@
 #include "direct/tables.h"
 #include "plugin/plugin.h"
 
+#include <lr/design.h>
 #include <lr/device.h>
 #include <lr/direct.h>
 
@@ -331,6 +332,7 @@ lr_deposit *lr_deposit_create_sized(size_t given_bytes, const lr_deposit_params 
     deposit->images = views ? lr_histo_images_create(params->grid, views, count, params->log) : NULL;
     free(views);
     if (deposit->images == NULL) goto failed;
+    lr_grid_warn_slip(params->grid, params->scanner, params->log);
 
     /* Finds the width of TOF bins, of the first kind of events if there are several kinds. Bins widen the Gaussian in
      * two ways: the event may have been anywhere in its bin, and it is spread over the whole bin. */

@@ -5,7 +5,7 @@ import json, os, random, re, struct
 
 import h5py, numpy
 
-from program import ProgramTest, main, png_size, read_nifti, ring_of
+from program import SMALL_RING, ProgramTest, main, png_size, read_nifti, ring_of
 
 SIZE, EDGE = (20, 18, 6), (2, 2, 2)
 GRID = "--grid 20,18,6 --voxel-mm 2"
@@ -245,17 +245,18 @@ class Factors(Direct):
             self.assertIn("image_sum", self.json(f"{recon} a.nii.gz {factors} -o r.nii.gz"))
 
     def test_counts_without_a_factor_are_named(self):
-        """Counts where the factors are 0 are left out, and a line says how many."""
+        """Counts where the factors are 0 are left out, and one line says how many, with the fit and without."""
         counts = self.counts("y.h5", "--count 20000")
         y = self.histo()
         factors = numpy.ones(y.shape)
         blind = numpy.flatnonzero(y[5])[:40]
         factors[5, blind] = 0
         self.other_histo(counts, "n.h5", factors)
-        done = self.good(f"{RECON} --data {counts} --radial-mm 3 --axial-mm 2.5 --factors n.h5 {CPU} -o r.nii.gz")
-        self.assertIn(f"left out: {y[5, blind].sum():.4g} in 40 voxels of histo-images, where --factors is 0",
-                      done.stderr)
-        self.assertIn("40 voxels of histo-images with", done.stderr)  # as the loop finds them, too
+        recon = f"{RECON} --data {counts} --radial-mm 3 --axial-mm 2.5 --factors n.h5 -o r.nii.gz"
+        lines = [self.good(recon, CPU).stderr, self.on_device(recon, "--backend compute").stderr]
+        for told in lines:
+            line, = re.findall(r".*voxels of histo-images with \S+ counts .*are left out.*", told)
+            self.assertIn(f"40 voxels of histo-images with {y[5, blind].sum():.4g} counts", line)
 
     def test_parts_are_multiplied(self):
         """Efficiencies of a half are a quarter; a map of water takes some of each line; the set, the grid and the
@@ -286,6 +287,16 @@ class Factors(Direct):
         self.refuse(3, "e.txt", f"{on} {GRID} --efficiencies", self.write("e.txt", "1\n2\n"))
         self.refuse(2, "--mu-unit", f"{on} {GRID} --mu-unit hu")
         self.refuse(3, "0 everywhere", f"{on} {GRID} --origin-mm 0,0,900")
+
+    def test_slips_are_warned_of(self):
+        """A grid in cm, and a scanner's radius that is its diameter."""
+        wide = self.write("wide.yaml", SMALL_RING.replace("radius_mm: 30", "radius_mm: 60"))
+        tiny = "--grid 20,18,6 --voxel-mm 0.2 --azimuths 2 --tilts 1"
+        for verb in (f"direct deposit --activity {self.activity()} --tof-ps 60 --count 2000 -o y.h5",
+                     "direct factors -o n.h5"):
+            self.assertRegex(self.good(f"{verb} --scanner {self.scanner} {tiny}").stderr,
+                             "warning: voxels of 0.2 x .*edges given in cm")
+            self.assertIn("the radius looks like the diameter", self.good(f"{verb} --scanner {wide} {GRID}").stderr)
 
 
 class Reconstructions(Direct):

@@ -297,7 +297,7 @@ class Simulate(Castor):
         values[1 * 25 + 3 * 5 + 4] = 1
         write_nifti("point.nii", (5, 5, 3), (4, 4, 4), values)
         pairs = f"simulate --scanner {self.scanner} --image point.nii --counts 4000 --tof-ps 200 -o"
-        report = self.json(pairs, "y.tsv --truth t.nii")
+        report = self.json(f"{pairs} y.tsv --truth t.nii")
         self.assertEqual(report["counts"], 4000)
         self.assertAlmostEqual(sum(read_nifti("t.nii")[3]) / report["emissions"], 1, delta=1e-6)
         # The matrix needs as many emissions for so many counts, within four standard errors.

@@ -134,7 +134,7 @@ static void wrong_texts_are_refused(void **state)
         /* errors of geometry name the position */
         {"name: tight\nring: {radius_mm: 400, modules: 24}\n" MODULE, "2:8",
          "tight: ", "    ring: {radius_mm: 400, modules: 24}\n           ^~~~~~~~~"},
-        {"ring: {radius_mm: 900, modules: 24, rings: 2, ring_pitch_mm: 5}\n" MODULE, "1:46",
+        {"ring: {radius_mm: 900, modules: 24, rings: 2, ring_pitch_mm: 5}\n" MODULE, "1:47",
          "unnamed scanner: modules 0 and 24 overlap by 253 mm along the axis", " ^~~~~~~~~~~~~\n"},
         {PITCH("[0.43, 0.43]"), "2:29", "unnamed scanner: module 0 has crystal faces of 4 mm", " ^~~~~~~~"},
         {"name: twice\nmodules:\n" UPPER UPPER, "2:1", "twice: ", "    modules:\n    ^~~~~~~"},

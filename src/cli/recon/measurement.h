@@ -114,6 +114,7 @@ struct measurement {
     struct direct_setup direct;      /* its operator is not used */
     lr_histo_images *direct_factors; /* owned; NULL = none */
     int64_t blind_voxels;            /* number of voxels that have counts, but a factor of 0; of all ranks */
+    double blind_counts;             /* the counts in these voxels */
 };
 
 void measurement_drop_data(struct measurement *measured);

@@ -55,6 +55,13 @@ static lr_status on_iteration(void *user, const lr_iteration *done)
             done->number, done->log_likelihood, done->measured_counts, left_out, done->estimated_counts, done->seconds);
         if (done->penalty > 0) report_info(report, "iteration %d: penalty %.9g", done->number, done->penalty);
     } else {
+        /* Iterations that find a fit report what is left out themselves. */
+        if (run->num_done == 1 && measured->blind_voxels > 0) {
+            report_info(report,
+                        "%lld voxels of histo-images with %.4g counts are left out: --factors is 0 there (no line of "
+                        "the view is measured)",
+                        (long long)measured->blind_voxels, measured->blind_counts);
+        }
         report_info(report, "iteration %d: %.3g s, device %.3g s", done->number, done->seconds, done->device_seconds);
     }
     if (measured->truth != NULL && run->steps != NULL && run->steps[run->num_done - 1].image_error >= 0) {

@@ -162,7 +162,7 @@ static lr_lor_data *copy_data(const struct measurement *measured, const lr_histo
     return data;
 }
 
-/* Reports the counts of all ranks, and those that no image can explain because their factor is 0. */
+/* Reports the counts of all ranks, and finds those that no image can explain because their factor is 0. */
 static lr_status say_counts(struct measurement *measured)
 {
     const lr_histo_images *factors = measured->direct_factors;
@@ -175,15 +175,9 @@ static lr_status say_counts(struct measurement *measured)
         sums[2] += 1;
     }
     CLI_TRY(lr_comm_sum_numbers(measured->cluster.comm, sums, 3));
+    measured->blind_counts = sums[1];
     measured->blind_voxels = (int64_t)sums[2];
-    if (sums[2] > 0) {
-        report_info(measured->setup.report,
-                    "%s: %.9g counts; left out: %.4g in %.0f voxels of histo-images, where --factors is 0 (no line of "
-                    "the view is measured there)",
-                    measured->request->data, sums[0], sums[1], sums[2]);
-    } else {
-        report_info(measured->setup.report, "%s: %.9g counts", measured->request->data, sums[0]);
-    }
+    report_info(measured->setup.report, "%s: %.9g counts", measured->request->data, sums[0]);
     return LR_OK;
 }
 

@@ -178,7 +178,19 @@ lr_diagnosis *lr_scanner_find_slips(const lr_scanner *scanner, const lr_log *log
         lr_examine_units(&examination);
     }
     lr_scanner_draft_destroy(draft);
-    return finish(&examination);
+    lr_diagnosis *diagnosis = finish(&examination);
+    const int count = diagnosis != NULL ? diagnosis->num_findings : 0;
+    for (int k = 0, kept = 0; k < count; k++) {
+        lr_finding *finding = &diagnosis->findings[k];
+        if (finding->kind == LR_FINDING_RADIUS || finding->kind == LR_FINDING_UNITS) {
+            diagnosis->findings[kept++] = *finding;
+        } else {
+            diagnosis->num_findings--;
+            diagnosis->num_suspects -= finding->severity == LR_SUSPECT;
+            lr_free_all(finding->sentence, finding->remedy);
+        }
+    }
+    return diagnosis;
 }
 
 lr_diagnosis *lr_scanner_examine(const lr_scanner_draft *draft, const lr_grid *grid, const lr_log *log)
