@@ -126,7 +126,8 @@ static const char stir_image_trials[] =
     "!number of bytes per pixel := 8|!matrix size [1] := 3|!matrix size [4] := 2|matrix axis label [1] := view|"
     "data offset in bytes := 4|data starting block := 1|version of keys := CASToRv3.1|"
     "scaling factor (mm/pixel) [1] := 3|first pixel offset (mm) [2] := 3|image scaling factor [1] := 2|"
-    "image scaling factor := {1, 2, 3}|quantification units := 2|=quantification units := kBq/ml";
+    "image scaling factor := {1, 2, 3}|quantification units := 2|=quantification units := kBq/ml|"
+    "number of time frames := 2";
 static const char castor_image[] =
     "!INTERFILE :=\n" IMAGE "scale factor (mm/pixel) [3] := 4\n!matrix size [3] := 3\n!END OF INTERFILE :=\n";
 static const char castor_image_trials[] =

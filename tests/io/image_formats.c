@@ -288,6 +288,40 @@ static void test_number_types(void **state)
     }
 }
 
+/* Time frames follow each other unless one has its own place, and have scales of their own. */
+static void test_interfile_frames(void **state)
+{
+    enum { FRAMES = 3 };
+    static const double scales[FRAMES] = {1, 2, 0.5}, firsts[FRAMES] = {0, num_voxels, 2 * num_voxels + 1};
+    static const char tail[] =
+        "number of time frames := 3\nimage relative start time (sec)[1] := 10\nimage relative start time (sec)[2] := 15\n"
+        "image relative start time (sec)[3] := 20\nimage scaling factor [1] := 1\nimage scaling factor [2] := 2\n";
+    const lr_log *log = &files.log.log;
+    float values[FRAMES * num_voxels + 1];
+    char header[2048], name[32];
+    double step_s;
+    for (int n = 0; n <= FRAMES * num_voxels; n++) values[n] = (float)n;
+    const lr_image *one = read_numbered(&files.folder, "one.hv", HEAD FLOATS SIZES END);
+    bytes_write("voxels", values, sizeof(values));
+    snprintf(header, sizeof(header), "%s%simage scaling factor [3] := 0.5\ndata offset in bytes [3] := %d\n%s",
+             HEAD FLOATS SIZES, tail, 4 * (2 * num_voxels + 1), END);
+    text_write("f.hv", header);
+    assert_ints(lr_image_num_frames("f.hv", &step_s), FRAMES, lr_image_num_frames("f.hv:2", NULL), 1);
+    assert_true(step_s == 5);
+    for (int frame = 1; frame <= FRAMES; frame++) {
+        snprintf(name, sizeof(name), "f.hv:%d", frame);
+        const lr_image *images[] = {keep(lr_image_read(name, log)), keep(lr_image_read_frame("f.hv", frame, log))};
+        for (int k = 0; k < 2 * num_voxels; k++) {
+            const double expected = scales[frame - 1] * (firsts[frame - 1] + (double)one->values[k / 2]);
+            assert_true(images[k % 2]->values[k / 2] == (float)expected);
+        }
+    }
+    assert_none(lr_image_read("f.hv:4", log), LR_BAD_INPUT, &files.log, "f.hv has no frame 4: it has 3");
+    snprintf(header, sizeof(header), "%s%s%s", HEAD FLOATS SIZES, tail, END);
+    text_write("f.hv", header);
+    assert_none(lr_image_read("f.hv:3", log), LR_BAD_INPUT, &files.log, "lacks 'image scaling factor [3]'");
+}
+
 /* --- refusals --- */
 
 static void refuse_each(const char *path, const char *const (*cases)[2], size_t count)
@@ -312,8 +346,9 @@ static void test_interfile_refusals(void **state)
         {HEAD FLOATS SIZES "matrix size [2] := four\n", "must be a whole number, found 'four'"},
         {HEAD FLOATS SIZES "matrix size [2] := 2147483647\n", "voxels"},
         {HEAD FLOATS SIZES "matrix size [2] := 40000000\n" END, "is truncated"},
-        {HEAD FLOATS SIZES "matrix size [4] := 2\n", "2 volumes"},
-        {HEAD FLOATS SIZES "number of time frames := 3\n", "'number of time frames' is 3"},
+        {HEAD FLOATS SIZES "matrix size [4] := 2\n", "holds 2 frames: name one of them"},
+        {HEAD FLOATS SIZES "number of time frames := 3\n", "holds 3 frames: name one of them"},
+        {HEAD FLOATS SIZES "matrix size [4] := 2\nnumber of time frames := 3\n", "3 time frames, and 2 volumes"},
         {HEAD FLOATS SIZES "scaling factor (mm/pixel) [3] := 0\n", "greater than 0"},
         {HEAD FLOATS SIZES "scaling factor (mm/pixel) [3] := nan\n", "must be a number"},
         {HEAD FLOATS SIZES "first pixel offset (mm) [1] := inf\n", "must be a number"},
@@ -427,5 +462,5 @@ static void test_recognition(void **state)
 
 group_main("io image formats", NULL, NULL, FILES_CASE(test_round_trip), FILES_CASE(test_npy), FILES_CASE(test_places),
            FILES_CASE(test_wrong_byte_order), FILES_CASE(test_cut_headers), FILES_CASE(test_metaimage_orientations),
-           FILES_CASE(test_number_types), FILES_CASE(test_interfile_refusals), FILES_CASE(test_metaimage_refusals),
+           FILES_CASE(test_number_types), FILES_CASE(test_interfile_frames), FILES_CASE(test_interfile_refusals), FILES_CASE(test_metaimage_refusals),
            FILES_CASE(test_disk_full), FILES_CASE(test_recognition))

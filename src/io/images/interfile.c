@@ -36,10 +36,10 @@ static const struct lr_known_key known_keys[] = {
      "offset|number of slices|number of images|total number of images|slice thickness (pixels)|"
      "centre-centre slice separation (pixels)|center-center slice separation (pixels)|image scaling factor|"
      "quantification units|rescale slope|data rescale slope|rescale intercept|data rescale intercept|"
-     "data rescale offset",
+     "data rescale offset|number of time frames",
      NULL, NULL},
     {LR_KEY_REFUSED,
-     "number of time frames|number of frame groups|number of time windows|number of respiratory gates|"
+     "number of frame groups|number of time windows|number of respiratory gates|"
      "number of cardiac gates|number of image data types|total number of data sets",
      "0|1", "split it and give one image"},
     {LR_KEY_REFUSED, "slice orientation", "transverse|transaxial|axial|unknown|0",
@@ -135,7 +135,46 @@ static lr_status read_factor(const struct lr_keyed_text *file, const char *key, 
     return lr_interfile_number(file, key, index, factor);
 }
 
-static lr_status read_header(const struct lr_keyed_text *file, struct lr_voxels *voxels, struct lr_image_layout *layout)
+/* Finds the number of volumes: of time frames, or along a fourth axis. */
+static lr_status count_volumes(const struct lr_keyed_text *file, int64_t *count)
+{
+    int64_t times = 1, fourth = 1;
+    LR_TRY(lr_interfile_integer(file, "number of time frames", 0, &times));
+    LR_TRY(lr_interfile_integer(file, "matrix size", 4, &fourth));
+    *count = times > 1 ? times : fourth > 1 ? fourth : 1;
+    if (*count > INT32_MAX || (times > 1 && fourth > 1 && times != fourth)) {
+        return lr_error(file->log, LR_BAD_INPUT,
+                        "%s: holds %lld time frames, and %lld volumes along its fourth axis: split it and give one "
+                        "image",
+                        file->path, (long long)times, (long long)fourth);
+    }
+    return LR_OK;
+}
+
+/* Finds where the voxels of a frame begin. Frames follow each other, unless the header gives a frame's own place. */
+static lr_status find_frame(const struct lr_keyed_text *file, int frame, int64_t frame_bytes, int64_t *offset_bytes)
+{
+    int64_t own = -1;
+    const bool scales_first = lr_interfile_find(file, "image scaling factor", 1) != NULL;
+    if (scales_first && lr_interfile_find(file, "image scaling factor", frame) == NULL)
+        return lr_error(file->log, LR_BAD_INPUT, "%s: lacks 'image scaling factor [%d]', the scale of frame %d",
+                        file->path, frame, frame);
+    if (lr_interfile_find(file, "matrix size", 3) == NULL && lr_interfile_find(file, "number of slices", 0) == NULL) {
+        return lr_error(file->log, LR_BAD_INPUT,
+                        "%s: does not say how many slices a frame has: add 'matrix size [3] := SLICES'", file->path);
+    }
+    LR_TRY(lr_interfile_integer(file, "data offset in bytes", frame, &own));
+    if (own >= 0) {
+        *offset_bytes = own;
+    } else {
+        const bool fits = frame - 1 <= (INT64_MAX - *offset_bytes) / frame_bytes;
+        *offset_bytes = fits ? *offset_bytes + (frame - 1) * frame_bytes : INT64_MAX;
+    }
+    return LR_OK;
+}
+
+static lr_status read_header(const struct lr_keyed_text *file, int frame, struct lr_voxels *voxels,
+                             struct lr_image_layout *layout)
 {
     if (!file->has_start && !is_castor(file)) {
         return lr_error(file->log, LR_BAD_INPUT, "%s: does not begin with '!INTERFILE', so it is no Interfile header",
@@ -146,12 +185,9 @@ static lr_status read_header(const struct lr_keyed_text *file, struct lr_voxels 
         return lr_error(file->log, LR_BAD_INPUT,
                         "%s: its first axis is '%.64s': it holds no image with the axes x, y, z", file->path, label);
     }
-    int64_t fourth = 1;
-    LR_TRY(lr_interfile_integer(file, "matrix size", 4, &fourth));
-    LR_TRY(fourth <= 1 ? LR_OK
-                       : lr_error(file->log, LR_BAD_INPUT, "%s: holds %lld volumes: split it and give one image",
-                                  file->path, (long long)fourth));
-
+    int64_t volumes;
+    LR_TRY(count_volumes(file, &volumes));
+    LR_TRY(lr_image_check_frame(file->path, frame, (int)volumes, file->log));
     LR_TRY(lr_keyed_text_judge(file, &lr_interfile_image_keys));
     const bool castor = is_castor(file);
     struct lr_image_place place = {.path = file->path, .field = "scaling factors"};
@@ -172,6 +208,10 @@ static lr_status read_header(const struct lr_keyed_text *file, struct lr_voxels 
     }
     LR_TRY(lr_image_layout_find(&place, layout, file->log));
     LR_TRY(lr_interfile_number_type(file, &voxels->type, &voxels->offset_bytes));
+    if (volumes > 1) {
+        const int64_t frame_bytes = lr_grid_num_voxels(&layout->grid) * voxels->type.bytes;
+        LR_TRY(find_frame(file, frame, frame_bytes, &voxels->offset_bytes));
+    }
     /* Each dialect has its own factors. "quantification units" is another name for the factor in STIR, and a second
      * factor in CASToR. */
     static const char *const slopes[] = {"rescale slope", "data rescale slope"};
@@ -182,9 +222,10 @@ static lr_status read_header(const struct lr_keyed_text *file, struct lr_voxels 
     LR_TRY(read_factor(file, "quantification units", 0, &units));
     for (int k = 0; k < 2; k++) {
         LR_TRY(read_factor(file, slopes[k], 0, &voxels->slope));
-        const char *text = lr_interfile_text(file, "image scaling factor", k);
+        const int index = k == 1 && frame > 0 ? frame : k;
+        const char *text = lr_interfile_text(file, "image scaling factor", index);
         if (text != NULL && *text != '{') /* a list has one factor per plane */
-            LR_TRY(read_factor(file, "image scaling factor", k, &factor));
+            LR_TRY(read_factor(file, "image scaling factor", index, &factor));
     }
     for (int k = 0; k < 3; k++) LR_TRY(read_factor(file, intercepts[k], 0, &voxels->intercept));
     voxels->slope *= castor || factor == 1.0 ? factor * units : factor;
@@ -194,12 +235,13 @@ static lr_status read_header(const struct lr_keyed_text *file, struct lr_voxels 
     return siemens || !file->has_start ? LR_OK : lr_keyed_text_need_end(file);
 }
 
-/* Scales planes by STIR's "image scaling factor := {a, b, ...}", which has one factor per plane of the file. */
-static lr_status scale_planes(const struct lr_keyed_text *file, lr_image *image)
+/* Scales planes by STIR's "image scaling factor := {a, b, ...}", which has one factor per plane of the frame. */
+static lr_status scale_planes(const struct lr_keyed_text *file, int frame, lr_image *image)
 {
     const int *size = image->grid.size;
     const int64_t plane = (int64_t)size[0] * size[1];
-    for (int index = 0; index < 2; index++) {
+    for (int k = 0; k < 2; k++) {
+        const int index = k == 1 && frame > 0 ? frame : k;
         const char *at = lr_interfile_text(file, "image scaling factor", index);
         if (at == NULL || *at != '{') continue;
         const struct lr_c_locale locale = lr_c_locale_enter();
@@ -231,7 +273,7 @@ static lr_status read_image(const struct lr_image_request *request, lr_grid *gri
     struct lr_voxels voxels = {.progress = request->progress};
     struct lr_image_layout layout;
     LR_TRY(lr_keyed_text_read(&file, path, &lr_interfile_dialect, log));
-    lr_status status = read_header(&file, &voxels, &layout);
+    lr_status status = read_header(&file, request->frame, &voxels, &layout);
     if (status == LR_OK) *grid = layout.grid;
     if (status == LR_OK && image != NULL) {
         char *data_path = lr_interfile_data_path(&file);
@@ -240,7 +282,7 @@ static lr_status read_image(const struct lr_image_request *request, lr_grid *gri
             struct lr_discreet_log discreet;
             lr_log_discreet(&discreet, data_path, path, log);
             *image = lr_voxels_read(&voxels, &layout, &discreet.log);
-            if (*image != NULL && scale_planes(&file, *image) != LR_OK) {
+            if (*image != NULL && scale_planes(&file, request->frame, *image) != LR_OK) {
                 lr_image_destroy(*image);
                 *image = NULL;
             }
@@ -250,6 +292,28 @@ static lr_status read_image(const struct lr_image_request *request, lr_grid *gri
     }
     lr_keyed_text_finish(&file);
     return status;
+}
+
+static int count_frames(const char *path, double *step_s)
+{
+    struct lr_keyed_text file;
+    int64_t count = 0;
+    double begin_s[3] = {NAN, NAN, NAN}; /* of the first and second frame, and of another one */
+    if (lr_keyed_text_read(&file, path, &lr_interfile_dialect, NULL) != LR_OK) return 0;
+    if (count_volumes(&file, &count) != LR_OK) count = 0;
+    for (int64_t frame = 1; frame <= count; frame++) {
+        double *at_s = &begin_s[frame < 3 ? frame - 1 : 2];
+        *at_s = NAN;
+        (void)lr_interfile_number(&file, "image relative start time (sec)", (int)frame, at_s);
+        const double expected_s = begin_s[0] + (double)(frame - 1) * (begin_s[1] - begin_s[0]);
+        *step_s = frame == 2 ? *at_s - begin_s[0] : *step_s;
+        if (frame > 1 && !(*step_s > 0.0 && fabs(*at_s - expected_s) <= 1e-6 * expected_s)) {
+            *step_s = 0.0;
+            break;
+        }
+    }
+    lr_keyed_text_finish(&file);
+    return (int)count;
 }
 
 /* --- writing --- */
@@ -345,4 +409,4 @@ static lr_status write_image(const char *path, const lr_image *image, const lr_l
     return status;
 }
 
-const struct lr_image_format lr_image_interfile = {read_image, write_image, NULL};
+const struct lr_image_format lr_image_interfile = {read_image, write_image, count_frames};

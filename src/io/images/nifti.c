@@ -124,10 +124,6 @@ static lr_status read_header(struct source *source)
             return lr_error(source->log, LR_BAD_INPUT, "%s has size %d along its axis %d: need 1 or more", source->path,
                             dim[f], f);
         }
-        if (dim[f] > 1 && f == 4 && source->frame == 0) {
-            return lr_error(source->log, LR_BAD_INPUT, "%s holds %d frames: name one of them, %s:1 to %s:%d",
-                            source->path, dim[f], source->path, source->path, dim[f]);
-        }
         if (dim[f] > 1 && f > 4) {
             return lr_error(source->log, LR_BAD_INPUT,
                             "%s holds %d volumes along its axis %d: split it and give one volume", source->path, dim[f],
@@ -135,10 +131,7 @@ static lr_status read_header(struct source *source)
         }
     }
     source->frames = dim[0] > 3 ? dim[4] : 1;
-    if (source->frame > source->frames) {
-        return lr_error(source->log, LR_BAD_INPUT, "%s has no frame %d: it has %d", source->path, source->frame,
-                        source->frames);
-    }
+    LR_TRY(lr_image_check_frame(source->path, source->frame, source->frames, source->log));
     for (int f = 0; f < 3; f++) source->layout.size[f] = f < dim[0] ? dim[f + 1] : 1;
     return LR_OK;
 }
