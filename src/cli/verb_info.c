@@ -43,6 +43,7 @@ struct findings {
     lr_comm_support comm;
     struct started {
         const char *name, *purpose;
+        bool is_for_builders; /* built with this program, and not installed */
         bool is_there;
         char path[PATH_MAX]; /* path of the program, or the reason why the program was not found */
     } programs[2];           /* programs that are started on demand */
@@ -220,6 +221,7 @@ static void print_findings(const struct findings *found)
     puts("\nprograms that are started when they are needed");
     for (int k = 0; k < 2; k++) {
         const struct started *program = &found->programs[k];
+        if (program->is_for_builders && !program->is_there) continue;
         printf("  %s, which %s, %s%s\n", program->name, program->purpose, program->is_there ? "is " : "is missing: it ",
                program->path);
     }
@@ -326,7 +328,7 @@ static lr_status run(struct cli_args *args)
 #endif
     found.programs[0] = (struct started){.name = LR_HDF5_READER, .purpose = "reads HDF5 files"};
     found.programs[1] =
-        (struct started){.name = VERB_BENCH_PROGRAM, .purpose = "loraster bench starts and no installation has"};
+        (struct started){.name = VERB_BENCH_PROGRAM, .purpose = "measures for loraster bench", .is_for_builders = true};
     for (int k = 0; k < 2; k++)
         found.programs[k].is_there = lr_helper_find(found.programs[k].name, found.programs[k].path);
 
