@@ -158,9 +158,9 @@ static struct request read_request(struct cli_args *args)
         args_complain(args, "--additive writes the expected randoms: give their share with --randoms");
 
     /* Photon pairs need only the scanner's geometry, and no matrix. */
-    static const char *const others[] = {"--backend",     "--mode",         "--rays",          "--samples", "--mu-as",
-                                         "--penetration", "--layers-alone", "--deterministic", "--store",   "--dry-run",
-                                         "--mu-steps",    "--efficiencies"};
+    static const char *const others[] = {"--backend", "--mode",        "--rays",         "--samples",
+                                         "--mu-as",   "--penetration", "--layers-alone", "--deterministic",
+                                         "--store",   "--dry-run",     "--mu-steps",     "--efficiencies"};
     if (request.tof_ps > 0 && (!request.is_list || !(request.counts > 0))) {
         args_complain(args, "--tof-ps follows photon pairs one by one: it needs --counts N, and list "
                             "mode to write (-o FILE.petsird, .Cdh or .tsv)");

@@ -294,7 +294,8 @@ static void test_interfile_frames(void **state)
     enum { FRAMES = 3 };
     static const double scales[FRAMES] = {1, 2, 0.5}, firsts[FRAMES] = {0, num_voxels, 2 * num_voxels + 1};
     static const char tail[] =
-        "number of time frames := 3\nimage relative start time (sec)[1] := 10\nimage relative start time (sec)[2] := 15\n"
+        "number of time frames := 3\nimage relative start time (sec)[1] := 10\nimage relative start time (sec)[2] := "
+        "15\n"
         "image relative start time (sec)[3] := 20\nimage scaling factor [1] := 1\nimage scaling factor [2] := 2\n";
     const lr_log *log = &files.log.log;
     float values[FRAMES * num_voxels + 1];
@@ -462,5 +463,5 @@ static void test_recognition(void **state)
 
 group_main("io image formats", NULL, NULL, FILES_CASE(test_round_trip), FILES_CASE(test_npy), FILES_CASE(test_places),
            FILES_CASE(test_wrong_byte_order), FILES_CASE(test_cut_headers), FILES_CASE(test_metaimage_orientations),
-           FILES_CASE(test_number_types), FILES_CASE(test_interfile_frames), FILES_CASE(test_interfile_refusals), FILES_CASE(test_metaimage_refusals),
-           FILES_CASE(test_disk_full), FILES_CASE(test_recognition))
+           FILES_CASE(test_number_types), FILES_CASE(test_interfile_frames), FILES_CASE(test_interfile_refusals),
+           FILES_CASE(test_metaimage_refusals), FILES_CASE(test_disk_full), FILES_CASE(test_recognition))

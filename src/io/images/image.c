@@ -119,8 +119,7 @@ lr_status lr_image_check_frame(const char *path, int frame, int frames, const lr
         return lr_error(log, LR_BAD_INPUT, "%s holds %d frames: name one of them, %s:1 to %s:%d", path, frames, path,
                         path, frames);
     }
-    return frame <= frames ? LR_OK
-                           : lr_error(log, LR_BAD_INPUT, "%s has no frame %d: it has %d", path, frame, frames);
+    return frame <= frames ? LR_OK : lr_error(log, LR_BAD_INPUT, "%s has no frame %d: it has %d", path, frame, frames);
 }
 
 /* Reads an image. Adds the file's name to errors of the grid's checks, which do not know the name. */
