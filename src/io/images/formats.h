@@ -44,10 +44,6 @@ extern const struct lr_known_keys lr_interfile_image_keys, lr_metaimage_keys, lr
 /* Writes .nii or .nii.gz, with a fourth axis if there are several images. Values are finite. */
 lr_status lr_nifti_write(const char *path, const lr_image_frames *frames, const lr_log *log);
 
-/* Checks that a file of `frames` volumes has the one that a request names, as in struct lr_image_request. errors:
- * LR_BAD_INPUT. */
-lr_status lr_image_check_frame(const char *path, int frame, int frames, const lr_log *log);
-
 /* Prints STIR's header of an image on `grid`. data_name: the file with the voxels. */
 void lr_interfile_print_stir(struct lr_text *text, const char *data_name, const lr_grid *grid);
 
@@ -99,6 +95,10 @@ struct lr_voxels {
     double slope, intercept;
     const lr_progress *progress; /* as in struct lr_image_request */
 };
+
+/* Checks that a file of `frames` volumes has the one that a request names, as in struct lr_image_request. errors:
+ * LR_BAD_INPUT. */
+lr_status lr_image_check_frame(const char *path, int frame, int frames, const lr_log *log);
 
 /* Reads the image. Its memory is allocated only if the file is long enough. errors: NULL, logged: LR_BAD_INPUT. */
 lr_image *lr_voxels_read(const struct lr_voxels *voxels, const struct lr_image_layout *layout, const lr_log *log);

@@ -113,15 +113,6 @@ static struct image_file find_file(const char *path, const lr_log *log)
     return file;
 }
 
-lr_status lr_image_check_frame(const char *path, int frame, int frames, const lr_log *log)
-{
-    if (frame == 0 && frames > 1) {
-        return lr_error(log, LR_BAD_INPUT, "%s holds %d frames: name one of them, %s:1 to %s:%d", path, frames, path,
-                        path, frames);
-    }
-    return frame <= frames ? LR_OK : lr_error(log, LR_BAD_INPUT, "%s has no frame %d: it has %d", path, frame, frames);
-}
-
 /* Reads an image. Adds the file's name to errors of the grid's checks, which do not know the name. */
 static lr_image *read_file(const struct image_file *file, struct lr_image_request request)
 {

@@ -153,6 +153,15 @@ static lr_status read_lines(const struct lr_voxels *voxels, const struct lr_imag
     return LR_OK;
 }
 
+lr_status lr_image_check_frame(const char *path, int frame, int frames, const lr_log *log)
+{
+    if (frame == 0 && frames > 1) {
+        return lr_error(log, LR_BAD_INPUT, "%s holds %d frames: name one of them, %s:1 to %s:%d", path, frames, path,
+                        path, frames);
+    }
+    return frame <= frames ? LR_OK : lr_error(log, LR_BAD_INPUT, "%s has no frame %d: it has %d", path, frame, frames);
+}
+
 lr_image *lr_voxels_read(const struct lr_voxels *voxels, const struct lr_image_layout *layout, const lr_log *log)
 {
     const int64_t count = lr_grid_num_voxels(&layout->grid);
