@@ -246,7 +246,7 @@ struct source {
     lr_events_source events;
     lr_events_info info;
     lr_photon_params photons;
-    int64_t emissions;  /* must not move either; 0 without an activity */
+    int64_t emissions;  /* pairs emitted; must not move, because `photons` may point to it */
     lr_resolution blur; /* must not move, because `photons` may point to it */
 };
 
