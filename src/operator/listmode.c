@@ -476,8 +476,8 @@ static void weigh_share(void *user, int64_t begin, int64_t end)
         lr_listmode_input_crystals(&events->from, k, crystals);
         double factor = family->event_factors[k];
         if (family->faces.areas_mm2 != NULL) {
-            factor *= lr_listmode_solid_angle(&family->faces, (const double(*)[3])events->hits, crystals[0],
-                                              crystals[1]);
+            factor *=
+                lr_listmode_solid_angle(&family->faces, (const double(*)[3])events->hits, crystals[0], crystals[1]);
         }
         const double sigma = weighing->has_densities ? lr_listmode_sigma(events, crystals) : 0.0;
         if (sigma > 0) factor /= LR_LISTMODE_HELD * ROOT_OF_TWO_PI * sigma;
@@ -527,8 +527,7 @@ static lr_status take_factors(struct lr_listmode_family *family, const lr_listmo
         }
     }
     struct weighing weighing = {family, has_densities};
-    if (has_densities || is_weighted)
-        lr_parallel_for(threads, params->count, NUMBERED_AT_ONCE, weigh_share, &weighing);
+    if (has_densities || is_weighted) lr_parallel_for(threads, params->count, NUMBERED_AT_ONCE, weigh_share, &weighing);
     return LR_OK;
 }
 
