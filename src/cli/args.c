@@ -285,11 +285,11 @@ lr_status args_parse(struct cli_args *args, const struct cli_verb *verb, struct 
     /* A stray word is often part of a list written with blanks ("--at 5 0 2"), or the name of a file without its
        option. */
     static const struct {
-        const char *ending, *option;
-    } known[] = {{".yaml", "--scanner"},   {".yml", "--scanner"}, {".geom", "--scanner"}, {".hscan", "--scanner"},
-                 {".petsird", "--events"}, {".Cdh", "--events"},  {".l", "--events"},     {".safir", "--events"},
-                 {".BLF", "--events"},     {".nii", "--image"},   {".nii.gz", "--image"}, {".h5", "--data"},
-                 {".h5", "--histo"},       {".hs", "--data"}};
+        lr_file_kind kind;
+        const char *option;
+    } known[] = {{LR_FILE_SCANNER, "--scanner"}, {LR_FILE_EVENTS, "--events"}, {LR_FILE_PETSIRD, "--events"},
+                 {LR_FILE_IMAGE, "--image"},     {LR_FILE_DATA, "--data"},     {LR_FILE_DATA, "--histo"},
+                 {LR_FILE_HISTO, "--histo"}};
     const struct cli_given *last = args->num_given > 0 ? &args->given[args->num_given - 1] : NULL;
     if (last != NULL && last->value != NULL && is_number(stray[0]) && is_number(last->value) &&
         strchr(last->option->metavar, ',') != NULL) {
@@ -304,13 +304,10 @@ lr_status args_parse(struct cli_args *args, const struct cli_verb *verb, struct 
         return args->status;
     }
     const char *option = NULL;
-    const size_t length = strlen(stray[0]);
-    for (size_t k = 0; option == NULL && k < sizeof(known) / sizeof(known[0]); k++) {
-        const size_t tail = strlen(known[k].ending);
-        if (length > tail && strcmp(stray[0] + length - tail, known[k].ending) == 0 &&
-            find_option(verb, known[k].option, strlen(known[k].option)) != NULL)
+    const lr_file_kind kind = lr_file_kind_of(stray[0]);
+    for (size_t k = 0; option == NULL && k < sizeof(known) / sizeof(known[0]); k++)
+        if (kind == known[k].kind && find_option(verb, known[k].option, strlen(known[k].option)) != NULL)
             option = known[k].option;
-    }
     if (option != NULL && !args_has(args, option))
         args_complain(args, "what is \"%s\" for? Did you mean %s %s?", stray[0], option, stray[0]);
     else
