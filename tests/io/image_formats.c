@@ -4,6 +4,7 @@
  * Images in the formats of STIR, CASToR, ITK and NumPy, and what NIfTI has in common with them. Images written are
  * read back, known voxels lie where the rules of each format put them, and invalid files are refused. */
 #include "io/images.h"
+#include "io/text_cases.h"
 
 /* Files to write, and the file of voxels beside each header. Text headers have decimal numbers with 15 digits. */
 static const struct {
@@ -290,47 +291,21 @@ static void test_number_types(void **state)
 
 /* --- refusals --- */
 
-static void refuse_each(const char *path, const char *const (*cases)[2], size_t count)
+static void refuse_each(const char *path, const char *section)
 {
-    for (size_t k = 0; k < count; k++) {
-        text_write(path, cases[k][0]);
-        assert_refused(path, cases[k][1]);
+    for (struct text_cases cases = cases_of(REFUSALS, section); next_case(&cases);) {
+        text_write(path, cases.fields[1]);
+        assert_refused(path, cases.fields[0]);
     }
 }
 
 static void test_interfile_refusals(void **state)
 {
-    static const char *const cases[][2] = {
-        {"", "the header is empty"},
-        {"INTERFIL :=\n", "does not begin with '!INTERFILE'"},
-        {HEAD FLOATS, "matrix size [1]"},
-        {"!INTERFILE :=\n" FLOATS SIZES END, "does not name its data file"},
-        {"!INTERFILE :=\nname of data file := none\n" FLOATS SIZES END, "No such file"},
-        {"!INTERFILE :=\nname of data file := .\n" FLOATS SIZES END, "no plain file"},
-        {HEAD FLOATS SIZES "matrix size [2] := 9999999999\n", "matrix size [2]"},
-        {HEAD FLOATS SIZES "matrix size [2] := -4\n", "matrix size [2]"},
-        {HEAD FLOATS SIZES "matrix size [2] := four\n", "must be a whole number, found 'four'"},
-        {HEAD FLOATS SIZES "matrix size [2] := 2147483647\n", "voxels"},
-        {HEAD FLOATS SIZES "matrix size [2] := 40000000\n" END, "is truncated"},
-        {HEAD FLOATS SIZES "matrix size [4] := 2\n", "2 volumes"},
-        {HEAD FLOATS SIZES "number of time frames := 3\n", "'number of time frames' is 3"},
-        {HEAD FLOATS SIZES "scaling factor (mm/pixel) [3] := 0\n", "greater than 0"},
-        {HEAD FLOATS SIZES "scaling factor (mm/pixel) [3] := nan\n", "must be a number"},
-        {HEAD FLOATS SIZES "first pixel offset (mm) [1] := inf\n", "must be a number"},
-        {HEAD FLOATS SIZES "number format := ascii\n", "format 'ascii'"},
-        {HEAD FLOATS SIZES "number of bytes per pixel := 3\n", "with 3 bytes"},
-        {HEAD FLOATS SIZES "imagedata byte order := middle\n", "neither LITTLEENDIAN nor"},
-        {HEAD FLOATS SIZES "data offset in bytes := -1\n", "begins at byte -1"},
-        {HEAD FLOATS SIZES "data offset in bytes := 1\n" END, "is truncated"},
-        {HEAD FLOATS SIZES "data offset in bytes := 9223372036854775807\n" END, "is truncated"},
-        {HEAD FLOATS SIZES "image scaling factor := {1, 2}\n" END, "each of the 3 planes"},
-        {HEAD FLOATS SIZES "image scaling factor := {1, 2, x}\n" END, "each of the 3 planes"},
-        {HEAD FLOATS SIZES "matrix axis label [1] := tangential coordinate\n", "holds no image with the axes x, y, z"}};
     const struct test_folder *folder = &files.folder;
     const float nan_value = NAN;
     const char *path = file_in(folder, "a.hv"), *other = file_in(folder, "b.hv");
     read_numbered(folder, "a.hv", HEAD FLOATS SIZES);
-    refuse_each(path, cases, sizeof(cases) / sizeof(cases[0]));
+    refuse_each(path, "interfile");
     bytes_write(path, "!INTERFILE :=\n\0\0\0", 17);
     assert_refused(path, "is not text");
     assert_refused(folder->path, "is a folder");
@@ -352,32 +327,8 @@ static void test_interfile_refusals(void **state)
 
 static void test_metaimage_refusals(void **state)
 {
-    static const char *const cases[][2] = {
-        {"", "ElementDataFile is missing"},
-        {"hello\n", "is not \"Key = value\""},
-        {META "ElementType = MET_FLOAT\n", "ElementDataFile is missing"},
-        {META "ElementType = MET_FLOAT\nElementDataFile = voxels", "is not \"Key = value\""},
-        {META "NDims = 2\n" TAIL, "2 dimensions"},
-        {META "DimSize = 5 4\n" TAIL, "'DimSize = 5 4' makes no sense"},
-        {META "DimSize = 5 4 0\n" TAIL, "size 0 along its axis 3"},
-        {META "DimSize = 5 4 1e9\n" TAIL, "voxels"},
-        {META "DimSize = 5 4 1e7\n" TAIL, "is truncated"},
-        {META "ElementSpacing = 1 nan 1\n" TAIL, "makes no sense"},
-        {META "ElementSpacing = 1 0 1\n" TAIL, "voxel size of 0 mm along its axis 2"},
-        {META "TransformMatrix = 1 0.001 0 -0.001 1 0 0 0 1\n" TAIL, "oblique or sheared"},
-        {META "TransformMatrix = 1 0 0 1 0 0 0 0 1\n" TAIL, "same direction"},
-        {META "CompressedData = True\n" TAIL, "is compressed"},
-        {META "BinaryData = False\n" TAIL, "is written as text"},
-        {META "ElementNumberOfChannels = 3\n" TAIL, "several channels"},
-        {META "ElementToIntensityFunctionSlope = 2\n" TAIL, "units of its own"},
-        {META "ElementType = MET_LONG\nElementDataFile = voxels\n", "type 'MET_LONG'"},
-        {META "ElementType = MET_FLOAT\nElementDataFile = LIST\na\n", "several files"},
-        {META "ElementType = MET_FLOAT\nElementDataFile = none\n", "No such file"},
-        {META "ElementType = MET_FLOAT\nElementDataFile = LOCAL\n", "is truncated"},
-        {META "HeaderSize = 1\n" TAIL, "is truncated"},
-        {META "HeaderSize = -2\n" TAIL, "makes no sense"}};
     read_numbered(&files.folder, "a.mhd", META TAIL);
-    refuse_each("./a.mhd", cases, sizeof(cases) / sizeof(cases[0]));
+    refuse_each("./a.mhd", "metaimage");
 }
 
 /* named: the file for which the error says that there is no room. */
