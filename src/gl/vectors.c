@@ -19,8 +19,8 @@
 #include <string.h>
 
 /* MOST_GROUPS: largest number of workgroups of a pass. NUM_OPERANDS: largest number of vectors that a pass reads or
- * writes. */
-enum { MOST_GROUPS = 1024, NUM_OPERANDS = 1 + LR_VECTOR_INPUTS };
+ * writes. NUM_APPLY: number of programs for operations, each with 0 to LR_VECTOR_INPUTS inputs. */
+enum { MOST_GROUPS = 1024, NUM_OPERANDS = 1 + LR_VECTOR_INPUTS, NUM_APPLY = LR_NUM_VECTOR_OPS * NUM_OPERANDS };
 
 /* The uniform block of shaders/vector/vector.glsl. */
 struct vector_pass {
@@ -49,7 +49,7 @@ enum { SLOT_BYTES = 256, JOINED_BYTES = LR_VECTOR_NUM_SUMS * (int)sizeof(double)
 enum sums_program { SUMS = 0, DIVIDE, DIVIDE_ADDITIVE, NUM_SUMS_PROGRAMS };
 
 struct lr_vector_programs {
-    struct gl_program *apply[LR_NUM_VECTOR_OPS * NUM_OPERANDS][2]; /* [operation and its operands][precision of y] */
+    struct gl_program *apply[NUM_APPLY][2]; /* [operation * NUM_OPERANDS + number of inputs][precision of y] */
     struct gl_program *sums[NUM_SUMS_PROGRAMS][2];
     struct gl_program *convolve[2];
     struct gl_program *differences[NUM_DIFFERENCES][2][2]; /* [result][with kappa][precision] */
@@ -159,15 +159,13 @@ static lr_status apply(const struct lr_vector_task *task)
     while (num_inputs < LR_VECTOR_INPUTS && task->in[num_inputs] != NULL) num_inputs++;
     struct gl_program **program = &programs->apply[task->op * NUM_OPERANDS + num_inputs][task->y.precision];
     if (*program == NULL) {
-        const char inputs[] = {(char)('0' + num_inputs), '\0'};
+        static const char *const counts[NUM_OPERANDS] = {"0", "1", "2", "3"};
+        const char *op = op_names[task->op], *real = real_of(task->y.precision);
+        const char *other = task->op == LR_VECTOR_CONVERT ? real_of(task->in[0]->precision) : real;
+        const struct gl_define defines[] = {
+            {"OP", op}, {"INPUTS", counts[num_inputs]}, {"REAL", real}, {"OTHER", other}, {0}};
         char label[64];
-        snprintf(label, sizeof(label), "vectors: %s, %s", op_names[task->op], real_of(task->y.precision));
-        const lr_precision other = task->op == LR_VECTOR_CONVERT ? task->in[0]->precision : task->y.precision;
-        const struct gl_define defines[] = {{"OP", op_names[task->op]},
-                                            {"INPUTS", inputs},
-                                            {"REAL", real_of(task->y.precision)},
-                                            {"OTHER", real_of(other)},
-                                            {0}};
+        snprintf(label, sizeof(label), "vectors: %s, %s", op, real);
         *program = gl_program_create(
             place->ctx,
             &(struct gl_program_params){.compute = "vector/apply.comp", .defines = defines, .label = label});
@@ -556,8 +554,7 @@ static void close_place(lr_place *place)
     if (place->programs != NULL && gl_context_make_current_to_free(place->ctx)) {
         struct lr_vector_programs *programs = place->programs;
         for (int precision = 0; precision < 2; precision++) {
-            for (int k = 0; k < LR_NUM_VECTOR_OPS * NUM_OPERANDS; k++)
-                gl_program_destroy(programs->apply[k][precision]);
+            for (int k = 0; k < NUM_APPLY; k++) gl_program_destroy(programs->apply[k][precision]);
             for (int k = 0; k < NUM_SUMS_PROGRAMS; k++) gl_program_destroy(programs->sums[k][precision]);
             gl_program_destroy(programs->convolve[precision]);
             for (int k = 0; k < NUM_DIFFERENCES; k++) {
