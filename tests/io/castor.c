@@ -267,7 +267,7 @@ static void bad_headers_are_refused(void **state)
 {
     uint32_t words[6] = {0, 0, 1, 0, 0, CRYSTALS};
     bytes_write(DATA, words, sizeof(words));
-    for (struct text_cases cases = cases_of(REFUSALS, "castor"); next_case(&cases);)
+    for (struct text_cases cases = cases_of(IO_CASES, "castor"); next_case(&cases);)
         expect(cases.fields[1], cases.fields[0]);
     words[2] = CRYSTALS;
     bytes_write(DATA, words, sizeof(words));

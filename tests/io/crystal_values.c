@@ -73,7 +73,7 @@ static void doubles_are_read(void **state)
 
 static void wrong_arrays_are_refused(void **state)
 {
-    for (struct text_cases cases = cases_of(REFUSALS, "npy"); next_case(&cases);) {
+    for (struct text_cases cases = cases_of(IO_CASES, "npy"); next_case(&cases);) {
         write_doubles(1, cases.fields[1], 0);
         expect(cases.fields[0]);
     }
@@ -103,7 +103,7 @@ static void text_is_read(void **state)
 
 static void wrong_text_is_refused(void **state)
 {
-    for (struct text_cases cases = cases_of(REFUSALS, "values"); next_case(&cases);) {
+    for (struct text_cases cases = cases_of(IO_CASES, "values"); next_case(&cases);) {
         text_write(FILE_NAME, cases.fields[1]);
         expect(cases.fields[0]);
     }

@@ -536,7 +536,7 @@ static void read_formats(void)
 {
     for (struct format *format = formats; format < formats + NUM_TEXTS; format++) {
         format->good = fixture.projection_data;
-        for (struct text_cases cases = cases_of(HEADER_KEYS, format->name); next_case(&cases);) {
+        for (struct text_cases cases = cases_of(IO_TESTS "/header_keys.txt", format->name); next_case(&cases);) {
             if (strcmp(cases.fields[0], "good") == 0) {
                 format->good = cases.fields[1];
                 continue;

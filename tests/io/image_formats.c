@@ -89,69 +89,19 @@ static void assert_value(const lr_image *image, const struct place *place, const
     "scaling factor (mm/pixel) [2] := 3\nscaling factor (mm/pixel) [3] := 4\n"
 #define FLOATS "imagedata byte order := LITTLEENDIAN\n!number format := float\n!number of bytes per pixel := 4\n"
 #define HEAD "!INTERFILE :=\nname of data file := voxels\n"
-#define OFFSETS                                                                                                        \
-    "first pixel offset (mm) [1] := -10\nfirst pixel offset (mm) [2] := -20\nfirst pixel offset (mm) [3] := 7\n"
 #define END "!END OF INTERFILE :=\n"
 
 static void test_places(void **state)
 {
-    enum { LAST = num_voxels - 1, CENTRE = 2 + 5 * (2 + 4 * 1) /* voxel (5/2, 4/2, middle) */ };
-    static const struct {
-        const char *what, *name, *header;
-        struct place places[6]; /* up to the first entry of zeros */
-    } cases[] = {
-        /* The axis passes through voxel n/2 for even n, too. x, y and z have the opposite direction to ours. The
-         * middle plane is that of the scanner. */
-        {"STIR",
-         "a.hv",
-         "!INTERFILE :=\r\n; comment := 1\nname of data file := voxels\n" FLOATS SIZES END "matrix size [1] := 7\n",
-         {{{0, 0, 0}, CENTRE}, {{4, 6, 4}, 0}, {{2, 6, 4}, 1}, {{4, 3, 4}, 5}, {{4, 6, 0}, 20}}},
-        /* x_STIR = -10 + 2 i, y_STIR = -20 + 3 j, z_STIR = 7 + 4 (k - 1) */
-        {"STIR's offsets",
-         "a.hv",
-         HEAD FLOATS SIZES OFFSETS "image scaling factor [1] := 2\n",
-         {{{10, 20, -3}, 0}, {{2, 11, -11}, 2 * LAST}}},
-        /* The first plane of the file is our last. */
-        {"STIR's planes",
-         "a.hv",
-         "\xef\xbb\xbf!INTERFILE :=\nname of data  file := voxels\n" FLOATS SIZES
-         "image scaling factor [1] := {2, 3, 5}\n" END,
-         {{{2, 6, 4}, 2 * 1}, {{4, 6, 0}, 3 * 20}, {{4, 6, -4}, 5 * 40}}},
-        /* CASToR uses the same key for the position of the middle; only its x axis has the opposite direction to
-           ours. */
-        {"CASToR",
-         "a.hdr",
-         "!INTERFILE :=\n!version of keys := CASToRv3.1\n!name of data file := voxels\n" FLOATS SIZES,
-         {{{4, -4.5, -4}, 0}, {{2, -4.5, -4}, 1}, {{4, -1.5, -4}, 5}, {{4, -4.5, 0}, 20}}},
-        {"CASToR's shortest headers, without first line",
-         "a.hdr",
-         "!name of data file := voxels\nimagedata byte order := LITTLEENDIAN\n!number format := short float\n"
-         "!number of bytes per pixel := 4\n" SIZES OFFSETS
-         "rescale slope := 3\nrescale intercept := -1\nquantification units := kbq/cc\n",
-         {{{14, -24.5, 3}, -1}, {{6, -15.5, 11}, 3 * LAST - 1}}},
-        {"STIR's keys under the other ending",
-         "a.hdr",
-         "!INTERFILE :=\n!version of keys := STIR4.0\nname of data file := voxels\n" FLOATS SIZES,
-         {{{4, 6, 4}, 0}}},
-        {"Siemens' keys under an ending that is CASToR's else",
-         "a.hdr",
-         "!INTERFILE:=\r\n%SMS-MI header name space:=image subheader\r\n!name of data file:=voxels\r\n"
-         "%patient orientation:=HFS\r\n" FLOATS
-         "matrix size[1]:=5\r\nmatrix size[2]:=4\r\nmatrix size[3]:=3\r\nscale factor (mm/pixel) [1]:=2\r\n"
-         "scale factor (mm/pixel) [2]:=3\r\nscale factor (mm/pixel) [3]:=4\r\n!END OF INTERFILE:=\r\n",
-         {{{4, 6, 4}, 0}, {{2, 6, 4}, 1}, {{4, 6, 0}, 20}}},
-        {"GATE's Interfile 3.3",
-         "a.hv",
-         HEAD "!version of keys := 3.3\n" FLOATS
-              "!total number of images := 3\n!matrix size [1] := 5\n!matrix size [2] := 4\n"
-              "scaling factor (mm/pixel) [1] := +2\nscaling factor (mm/pixel) [2] := +3\n!number of slices := 3\n"
-              "slice thickness (pixels) := +4\n" END,
-         {{{4, 6, 4}, 0}, {{4, 6, 0}, 20}}}};
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
-        lr_image *image = read_numbered(&files.folder, cases[k].name, cases[k].header);
-        for (const struct place *place = cases[k].places;
-             place == cases[k].places || place->value != 0 || place->at_mm[2] != 0; place++)
-            assert_value(image, place, cases[k].what);
+    for (struct text_cases cases = cases_of(IO_CASES, "places"); next_case(&cases);) {
+        lr_image *image = read_numbered(&files.folder, cases.fields[1], cases.fields[3]);
+        struct place place;
+        const char *at = cases.fields[2];
+        for (int used = 0; at[0] != '\0'; at += used + strspn(at + used, "; ")) {
+            double *mm = place.at_mm;
+            assert_int_equal(sscanf(at, "%lf %lf %lf %lf%n", &mm[0], &mm[1], &mm[2], &place.value, &used), 4);
+            assert_value(image, &place, cases.fields[0]);
+        }
     }
 }
 
@@ -293,7 +243,7 @@ static void test_number_types(void **state)
 
 static void refuse_each(const char *path, const char *section)
 {
-    for (struct text_cases cases = cases_of(REFUSALS, section); next_case(&cases);) {
+    for (struct text_cases cases = cases_of(IO_CASES, section); next_case(&cases);) {
         text_write(path, cases.fields[1]);
         assert_refused(path, cases.fields[0]);
     }

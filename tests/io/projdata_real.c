@@ -25,7 +25,7 @@ static void test_refusals(void **state)
     bins[7] = 1;
     bytes_write(data_path, bins, sizeof(bins));
     assert_refused(data_path, lors, "name the header, which ends in .hs");
-    for (struct text_cases cases = cases_of(REFUSALS, "projdata"); next_case(&cases);) {
+    for (struct text_cases cases = cases_of(IO_CASES, "projdata"); next_case(&cases);) {
         write_header(path, cases.fields[1]);
         assert_refused(path, lors, cases.fields[0]);
     }

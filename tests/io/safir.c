@@ -213,7 +213,7 @@ static void wrong_maps_are_refused(void **state)
 {
     unsigned char bytes[80];
     write_events(bytes);
-    for (struct text_cases cases = cases_of(REFUSALS, "safir"); next_case(&cases);) {
+    for (struct text_cases cases = cases_of(IO_CASES, "safir"); next_case(&cases);) {
         text_write(MAP, cases.fields[1]);
         expect(MAP, cases.fields[0]);
     }

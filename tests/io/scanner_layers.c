@@ -24,7 +24,7 @@ static lr_scanner *parse(const char *text, int64_t length, struct test_log *log)
 /* Each sentence begins with file, line and column. */
 static void impossible_layers_are_refused(void **state)
 {
-    for (struct text_cases cases = cases_of(REFUSALS, "layers"); next_case(&cases);) {
+    for (struct text_cases cases = cases_of(IO_CASES, "layers"); next_case(&cases);) {
         struct test_log log;
         lr_scanner *scanner = parse(cases.fields[1], (int64_t)strlen(cases.fields[1]), &log);
         if (scanner != NULL || log.status != LR_BAD_INPUT || strstr(log.error, cases.fields[0]) == NULL)

@@ -35,7 +35,7 @@ static void unknown_key_is_spelled_out(void **state)
 
 static void wrong_texts_are_refused(void **state)
 {
-    for (struct text_cases cases = cases_of(REFUSALS, "yaml"); next_case(&cases);) {
+    for (struct text_cases cases = cases_of(IO_CASES, "yaml"); next_case(&cases);) {
         const char *text = cases.fields[1], *place = cases.fields[2], *excerpt = cases.fields[3];
         struct test_log log;
         char start[512];

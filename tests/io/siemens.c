@@ -244,7 +244,7 @@ static void broken_files_are_refused(void **state)
 static void wrong_headers_are_refused(void **state)
 {
     write_words((const uint32_t[]){prompt_bit | address(0, 1, 10)}, 1);
-    for (struct text_cases cases = cases_of(REFUSALS, "siemens"); next_case(&cases);) {
+    for (struct text_cases cases = cases_of(IO_CASES, "siemens"); next_case(&cases);) {
         text_write(HEADER, cases.fields[1]);
         expect(HEADER, cases.fields[0]);
         expect(NULL, cases.fields[0]); /* the header is beside the events */

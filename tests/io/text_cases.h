@@ -8,7 +8,9 @@
 
 #include "io/files.h"
 
-enum { CASE_FIELDS = 4, CASE_NAMES = 8 };
+#define IO_CASES IO_TESTS "/cases.txt"
+
+enum { CASE_FIELDS = 6, CASE_NAMES = 8 };
 
 struct text_cases {
     char *rest;
@@ -17,13 +19,22 @@ struct text_cases {
     const char *fields[CASE_FIELDS]; /* "" = the case has no such field */
 };
 
-static inline struct text_cases cases_of(const char *path, const char *section)
+/* The text of a section, which ends before an empty line and the next section. */
+static inline char *section_of(const char *path, const char *section)
 {
     char heading[64];
     snprintf(heading, sizeof(heading), "\n[%s]\n", section);
-    char *found = strstr((char *)bytes_read(path, NULL), heading);
-    if (found == NULL) fail_msg("%s has no section %s", path, section);
-    return (struct text_cases){.rest = found + strlen(heading)};
+    char *text = strstr((char *)bytes_read(path, NULL), heading);
+    if (text == NULL) fail_msg("%s has no section %s", path, section);
+    text += strlen(heading);
+    char *end = strstr(text, "\n\n[");
+    if (end != NULL) end[1] = '\0';
+    return text;
+}
+
+static inline struct text_cases cases_of(const char *path, const char *section)
+{
+    return (struct text_cases){.rest = section_of(path, section)};
 }
 
 static inline const char *decoded(const struct text_cases *cases, const char *field)
@@ -52,7 +63,7 @@ static inline const char *decoded(const struct text_cases *cases, const char *fi
 /* Reads the next case of the section; returns false after the last one. */
 static inline bool next_case(struct text_cases *cases)
 {
-    while (*cases->rest != '\0' && *cases->rest != '[') {
+    while (*cases->rest != '\0') {
         char *line = cases->rest, *field = line;
         cases->rest += strcspn(line, "\n");
         *cases->rest++ = '\0';

@@ -39,7 +39,7 @@ static void good_texts(void **state)
 static void bad_texts(void **state)
 {
     struct test_log log;
-    for (struct text_cases cases = cases_of(REFUSALS, "script"); next_case(&cases);)
+    for (struct text_cases cases = cases_of(IO_CASES, "script"); next_case(&cases);)
         assert_none(read_text(cases.fields[1], strlen(cases.fields[1]), &log), LR_BAD_INPUT, &log, cases.fields[0]);
 }
 

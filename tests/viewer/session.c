@@ -108,7 +108,7 @@ static void a_decimal_comma_changes_nothing(void **state)
 
 static void faults_have_places(void **state)
 {
-    for (struct text_cases cases = cases_of(REFUSALS, "session"); next_case(&cases);) {
+    for (struct text_cases cases = cases_of(IO_CASES, "session"); next_case(&cases);) {
         const char *words = cases.fields[0], *place = cases.fields[2];
         struct test_log log = TEST_LOG(log);
         struct lr_view_session session;
