@@ -402,16 +402,9 @@ class Json(ProgramTest):
 
     def test_keys_are_documented(self):
         section = (self.source_root / "docs" / "formats" / "json.md").read_text()
-        data = self.expected_counts()
-        on, grid, scanner = self.on_ring, f"{self.on_ring} {GRID}", self.scanner
-        for command in ("info", "scanner list", f"scanner show {scanner} --crystals", f"scanner check {scanner}",
-                        f"scanner convert {scanner} converted.yaml", f"matrix {on} --at 0,0,0 -o m.tsv",
-                        f"matrix {grid} -o m.h5", f"matrix {grid} --lor 0,1,2,4,3,0 -o t.nii", "matrix verify m.h5",
-                        f"project {on} --image {self.image()} -o p.h5", f"backproject {grid} --data {data} -o b.nii",
-                        f"sensitivity {grid} -o s.nii", f"factors --scanner {scanner} --mu x.nii.gz -o factors.h5",
-                        f"phantom spheres {GRID} -o f.nii", f"simulate {grid} --phantom point --counts 100 -o d.h5",
-                        f"render {on} --at 0,0,0 -o r", f"render {on} --at 0,0,0 --compare 1,2 -o c",
-                        f"recon {grid} --data {data} -o x.nii", "sample list", "sample get mouse"):
+        self.expected_counts()
+        self.image()
+        for command, in self.cases("json"):
             found = self.json(command)
             verb = command.split()[:2 if command.startswith(("scanner", "matrix verify", "sample")) else 1]
             self.assertEqual(found["verb"], " ".join(verb))
