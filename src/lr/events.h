@@ -53,8 +53,8 @@ typedef struct lr_event_sink {
     void (*look)(void *user, const lr_event *events, int64_t count);
 } lr_event_sink;
 
-/* Formats of event files. A row has the end of the number's name (LR_EVENTS_SAFIR), the library's name of the reader,
- * and words for a sentence that lists the formats that can be read. New rows come last.
+/* Formats of event files. The first row makes the number LR_EVENTS_SAFIR; its format is lr_safir_format in the library.
+ * The words of all rows make a list of the formats that can be read. New rows come last.
  *     SAFIR    begins with the SAFIR signature, or ends in .safir
  *     SIEMENS  ends in .l and has no other format
  *     PETSIRD  begins with "yardl": PETSIRD's binary encoding, any version
@@ -84,7 +84,7 @@ typedef enum lr_events_format {
  * here; the readers report it. */
 LR_API lr_events_format lr_events_recognise(const char *path);
 
-/* Returns "SAFIR", "Siemens", "PETSIRD", "CASToR", "GE", "text", or "unknown". */
+/* Returns the name of a format, such as "SAFIR" or "text", or "unknown". */
 LR_API const char *lr_events_format_name(lr_events_format format);
 
 /* Numbers of events and other records in a list-mode file. */
