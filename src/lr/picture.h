@@ -116,8 +116,8 @@ LR_API int lr_picture_bar_width(const lr_bar_params *params);
 /* The quantity that a correspondence image shows. */
 typedef enum lr_correspondence_view {
     LR_VIEW_CRYSTALS = 0, /* false colours of the cluster paper: red = (r + 1) / nu, green = (s + 1) / nv of the
-                             secondary module; black if no line ends there */
-    LR_VIEW_WEIGHTS       /* weight in the perceptual colour map; weight 0 is black */
+                             secondary module; grey if the line ends in no crystal */
+    LR_VIEW_WEIGHTS       /* weight in the perceptual colour map; weight 0 is grey */
 } lr_correspondence_view;
 
 /* Parameters of lr_picture_correspondence. Zero fields are defaults. */
