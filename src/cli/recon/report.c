@@ -361,7 +361,7 @@ lr_status recon_draw(const struct recon_run *run)
                                                          .unit = measurement_counts_emissions(measured)
                                                                      ? "emissions per voxel"
                                                                      : "activity, by an unknown factor",
-                                                         .title = scanner != NULL ? scanner->name : "Histo-images",
+                                                         .title = scanner != NULL ? scanner->name : "Image (DIRECT)",
                                                          .note = note,
                                                          .colours = LR_COLOURS_INVERSE_GREY});
 }
