@@ -210,7 +210,7 @@ typedef struct lr_curve {
 typedef struct lr_chart_params {
     const lr_curve *curves; /* [num_curves] */
     int num_curves;
-    const char *across, *up;   /* names of the axes, with their units; the upward one begins at 0 */
+    const char *across, *up;   /* names of the axes, with their units; the upward one begins at 0; NULL = none */
     const char *const *groups; /* [num_groups] names of groups of bars, which take the place of curves; NULL = none */
     int num_groups;
     const lr_log *log;
