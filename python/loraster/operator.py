@@ -155,6 +155,7 @@ class Operator:
         sensitivity_of: Optional[Operator] = None,
         psf_mm: Union[float, Sequence[float]] = 0.0,
         sensitivity_lines: int = 0,
+        solid_angles: bool = True,
         seed: int = 0,
         part: tuple[int, int] = (0, 1),
         max_memory_bytes: int = 0,
@@ -169,6 +170,9 @@ class Operator:
         ranges: as many as subsets are to be used; 0 = 1.
         sensitivity_lines: LORs that the sensitivity is estimated from; 0 = enough. seed: of their choice.
         sensitivity_of: an operator of the same scanner, grid and kernel, whose sensitivity is taken.
+        solid_angles: rows of tubes and lines are multiplied by the solid angle of the crystals, so that images count
+            emissions. False: rows are lengths in mm, for factors that contain solid angles, such as a scanner's
+            measured normalisation.
         factors: [num_events] float32 that multiply the events' rows, in place of efficiencies and attenuation, which
             then are the sensitivity's alone.
         part: (rank, ranks) of processes that reconstruct together, each from some of the events: its share of the
@@ -195,6 +199,7 @@ class Operator:
                         efficiencies=efficiencies,
                         psf_mm=_grid.three(psf_mm, "psf_mm"),
                         sensitivity_lines=sensitivity_lines,
+                        solid_angles=solid_angles,
                         seed=seed,
                         part=part,
                         factors=factors,

@@ -317,6 +317,7 @@ static Operator of_events(std::shared_ptr<ListMode> events, const GridTuple &gri
     std::copy(samples.begin(), samples.end(), list.params.samples);
     list.params.factors = engine->factors != nullptr ? &engine->factors->source : nullptr;
     list.params.sensitivity_lines = nb::cast<int64_t>(options["sensitivity_lines"]);
+    list.params.no_solid_angles = !nb::cast<bool>(options["solid_angles"]);
     list.params.seed = nb::cast<uint64_t>(options["seed"]);
     const auto part = part_of(options);
     if (part[1] > 1) {

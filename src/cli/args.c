@@ -283,13 +283,9 @@ lr_status args_parse(struct cli_args *args, const struct cli_verb *verb, struct 
     if (stray == NULL) return args->status;
 
     /* A stray word is often part of a list written with blanks ("--at 5 0 2"), or the name of a file without its
-       option. */
-    static const struct {
-        const char *ending, *option;
-    } known[] = {{".yaml", "--scanner"},   {".yml", "--scanner"}, {".geom", "--scanner"}, {".hscan", "--scanner"},
-                 {".petsird", "--events"}, {".Cdh", "--events"},  {".l", "--events"},     {".safir", "--events"},
-                 {".BLF", "--events"},     {".nii", "--image"},   {".nii.gz", "--image"}, {".h5", "--data"},
-                 {".h5", "--histo"},       {".hs", "--data"}};
+       option. known: options for each lr_file_kind. */
+    static const char *const known[LR_FILE_SESSION + 1][2] = {
+        {0}, {"--scanner"}, {"--image"}, {"--data", "--histo"}, {"--events"}, {"--events", "--scanner"}, {"--histo"}};
     const struct cli_given *last = args->num_given > 0 ? &args->given[args->num_given - 1] : NULL;
     if (last != NULL && last->value != NULL && is_number(stray[0]) && is_number(last->value) &&
         strchr(last->option->metavar, ',') != NULL) {
@@ -303,14 +299,9 @@ lr_status args_parse(struct cli_args *args, const struct cli_verb *verb, struct 
                       last->option->name, last->value, stray[0], last->option->name, list);
         return args->status;
     }
-    const char *option = NULL;
-    const size_t length = strlen(stray[0]);
-    for (size_t k = 0; option == NULL && k < sizeof(known) / sizeof(known[0]); k++) {
-        const size_t tail = strlen(known[k].ending);
-        if (length > tail && strcmp(stray[0] + length - tail, known[k].ending) == 0 &&
-            find_option(verb, known[k].option, strlen(known[k].option)) != NULL)
-            option = known[k].option;
-    }
+    const char *option = NULL, *const *likely = known[lr_file_kind_of(stray[0])];
+    for (int k = 0; k < 2 && likely[k] != NULL && option == NULL; k++)
+        if (find_option(verb, likely[k], strlen(likely[k])) != NULL) option = likely[k];
     if (option != NULL && !args_has(args, option))
         args_complain(args, "what is \"%s\" for? Did you mean %s %s?", stray[0], option, stray[0]);
     else

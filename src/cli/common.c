@@ -25,7 +25,7 @@ const char *const common_image_endings[] = {".nii", ".nii.gz", ".hv", ".hdr", ".
 const char *const common_picture_endings[] = {".png", NULL};
 const char *const common_hdf5_endings[] = {".h5", ".hdf5", NULL};
 const char *const common_data_endings[] = {".h5", ".hdf5", ".hs", NULL};
-const char *const common_event_endings[] = {".petsird", ".Cdh", ".tsv", NULL};
+const char *const common_event_endings[] = {LR_EVENTS_WRITTEN, NULL};
 const char *const common_json_endings[] = {".json", "", NULL};
 
 const char *const common_listmode_variants[] = {"simple", "coalesced", "cached", "partitioned",

@@ -475,7 +475,7 @@ const struct cli_verb verb_events_show = {
     .run = run_show,
 };
 
-static const char *const converted_endings[] = {".petsird", ".Cdh", ".tsv", ".h5", ".hdf5", ".hs", NULL};
+static const char *const converted_endings[] = {LR_EVENTS_WRITTEN, ".h5", ".hdf5", ".hs", NULL};
 
 const struct cli_verb verb_events_convert = {
     .name = "events convert",

@@ -30,6 +30,7 @@ static const struct sample samples[] = {
      .scanner = "name: mouse ring\n"
                 "ring: {radius_mm: 45, modules: 18, rings: 2, ring_pitch_mm: 18.5}\n"
                 "module: {crystals: [10, 12], pitch_mm: [1.5, 1.5], face_mm: [1.4, 1.4], depth_mm: 12}\n"
+                "detection_depth_mm: 6\n"
                 "coincidence: {field_of_view_mm: 50}\n"
                 "crystal_material: LYSO\n"
                 "tof: {resolution_ps: 300}\n",
@@ -48,6 +49,7 @@ static const struct sample samples[] = {
      .scanner = "name: clinical ring\n"
                 "ring: {radius_mm: 390, modules: 38, rings: 2, ring_pitch_mm: 56}\n"
                 "module: {crystals: [15, 13], pitch_mm: [4.2, 4.2], face_mm: [4.1, 4.1], depth_mm: 20}\n"
+                "detection_depth_mm: 10\n"
                 "coincidence: {field_of_view_mm: 560}\n"
                 "crystal_material: LSO\n"
                 "tof: {resolution_ps: 250}\n",
@@ -67,6 +69,7 @@ static const struct sample samples[] = {
                 "pitch_mm: [2.2, 2.2], face_mm: [2.1, 2.1], depth_mm: 15}\n"
                 "  - {center_mm: [0, -60, 0], u: [0.9659258, -0.258819, 0], v: [0, 0, 1], crystals: [40, 30], "
                 "pitch_mm: [2.2, 2.2], face_mm: [2.1, 2.1], depth_mm: 15}\n"
+                "detection_depth_mm: 7.5\n"
                 "crystal_material: LYSO\n"
                 "tof: {resolution_ps: 300}\n",
      .steps = {"phantom spheres --radius-mm 30 --grid 40,40,24 --voxel-mm 2 -o truth.nii.gz",

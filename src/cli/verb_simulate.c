@@ -457,7 +457,7 @@ static const struct cli_option simulate_options[] = {
     {0},
 };
 
-static const char *const endings[] = {".h5", ".hdf5", ".hs", ".petsird", ".Cdh", ".tsv", NULL};
+static const char *const endings[] = {".h5", ".hdf5", ".hs", LR_EVENTS_WRITTEN, NULL};
 
 const struct cli_verb verb_simulate = {
     .name = "simulate",

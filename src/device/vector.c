@@ -209,7 +209,7 @@ lr_status lr_vector_work_at(const struct lr_vector_work *work, const lr_vector *
 
 /* --- element by element --- */
 
-static lr_status apply(const struct lr_vector_task *task)
+lr_status lr_vector_apply(const struct lr_vector_task *task)
 {
     for (int k = 0; k < LR_VECTOR_INPUTS; k++) LR_TRY(task->in[k] != NULL ? check_alike(&task->y, task->in[k]) : LR_OK);
     return task->y.count > 0 ? fns_of(&task->y)->apply(task) : LR_OK;
@@ -222,40 +222,40 @@ lr_status lr_vector_fill(lr_vector *vector, double value)
 
 lr_status lr_vector_multiply(lr_vector *y, const lr_vector *x)
 {
-    return apply(&(struct lr_vector_task){.op = LR_VECTOR_MULTIPLY, .y = *y, .in = {x}});
+    return lr_vector_apply(&(struct lr_vector_task){.op = LR_VECTOR_MULTIPLY, .y = *y, .in = {x}});
 }
 
 lr_status lr_vector_divide(lr_vector *y, const lr_vector *x, double otherwise)
 {
-    return apply(&(struct lr_vector_task){.op = LR_VECTOR_DIVIDE, .y = *y, .in = {x}, .scalar = otherwise});
+    return lr_vector_apply(&(struct lr_vector_task){.op = LR_VECTOR_DIVIDE, .y = *y, .in = {x}, .scalar = otherwise});
 }
 
 lr_status lr_vector_add_scaled(lr_vector *y, double factor, const lr_vector *x)
 {
-    return apply(&(struct lr_vector_task){.op = LR_VECTOR_ADD_SCALED, .y = *y, .in = {x}, .scalar = factor});
+    return lr_vector_apply(&(struct lr_vector_task){.op = LR_VECTOR_ADD_SCALED, .y = *y, .in = {x}, .scalar = factor});
 }
 
 lr_status lr_vector_update_em(const lr_em_update *update)
 {
-    return apply(&(struct lr_vector_task){
+    return lr_vector_apply(&(struct lr_vector_task){
         .op = LR_VECTOR_UPDATE_EM, .y = *update->next, .in = {update->x, update->correction, update->sensitivity}});
 }
 
 lr_status lr_vector_update_ramla(const lr_ramla_update *update)
 {
-    return apply(&(struct lr_vector_task){.op = LR_VECTOR_UPDATE_RAMLA,
-                                          .y = *update->next,
-                                          .in = {update->x, update->correction, update->sensitivity},
-                                          .scalar = update->lambda});
+    return lr_vector_apply(&(struct lr_vector_task){.op = LR_VECTOR_UPDATE_RAMLA,
+                                                    .y = *update->next,
+                                                    .in = {update->x, update->correction, update->sensitivity},
+                                                    .scalar = update->lambda});
 }
 
 lr_status lr_vector_update_bsrem(const lr_bsrem_update *update)
 {
-    return apply(&(struct lr_vector_task){.op = LR_VECTOR_UPDATE_BSREM,
-                                          .y = *update->next,
-                                          .in = {update->x, update->gradient, update->scale},
-                                          .scalar = update->relaxation,
-                                          .floor = update->floor});
+    return lr_vector_apply(&(struct lr_vector_task){.op = LR_VECTOR_UPDATE_BSREM,
+                                                    .y = *update->next,
+                                                    .in = {update->x, update->gradient, update->scale},
+                                                    .scalar = update->relaxation,
+                                                    .floor = update->floor});
 }
 
 /* --- neighbours --- */

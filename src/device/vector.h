@@ -29,6 +29,9 @@ struct lr_storage {
     bool is_wrapped; /* true if `block` belongs to the caller; a gl_buffer has its own flag for this */
 };
 
+/* Does an operation on vectors, which must have one place and precision. errors: LR_USAGE, LR_NO_DEVICE, LR_FAILED. */
+lr_status lr_vector_apply(const struct lr_vector_task *task);
+
 struct lr_vector_terms;
 
 struct lr_vector_fns {

@@ -19,8 +19,8 @@
 #include <string.h>
 
 /* MOST_GROUPS: largest number of workgroups of a pass. NUM_OPERANDS: largest number of vectors that a pass reads or
- * writes. */
-enum { MOST_GROUPS = 1024, NUM_OPERANDS = 1 + LR_VECTOR_INPUTS };
+ * writes. NUM_APPLY: number of programs for operations, each with 0 to LR_VECTOR_INPUTS inputs. */
+enum { MOST_GROUPS = 1024, NUM_OPERANDS = 1 + LR_VECTOR_INPUTS, NUM_APPLY = LR_NUM_VECTOR_OPS * NUM_OPERANDS };
 
 /* The uniform block of shaders/vector/vector.glsl. */
 struct vector_pass {
@@ -49,7 +49,7 @@ enum { SLOT_BYTES = 256, JOINED_BYTES = LR_VECTOR_NUM_SUMS * (int)sizeof(double)
 enum sums_program { SUMS = 0, DIVIDE, DIVIDE_ADDITIVE, NUM_SUMS_PROGRAMS };
 
 struct lr_vector_programs {
-    struct gl_program *apply[LR_NUM_VECTOR_OPS][2]; /* [operation][precision of y] */
+    struct gl_program *apply[NUM_APPLY][2]; /* [operation * NUM_OPERANDS + number of inputs][precision of y] */
     struct gl_program *sums[NUM_SUMS_PROGRAMS][2];
     struct gl_program *convolve[2];
     struct gl_program *differences[NUM_DIFFERENCES][2][2]; /* [result][with kappa][precision] */
@@ -82,7 +82,7 @@ static const char *real_of(lr_precision precision)
     return precision == LR_FLOAT64 ? "double" : "float";
 }
 
-#define NAME(op) [op] = &#op[sizeof("LR_VECTOR_") - 1], /* for example "UPDATE_EM" */
+#define NAME(op) [op] = #op,
 static const char *const op_names[LR_NUM_VECTOR_OPS] = {LR_EACH_VECTOR_OP(NAME)};
 
 static const char *const sums_names[NUM_SUMS_PROGRAMS] = {"sums", "counts over estimates",
@@ -155,14 +155,17 @@ static lr_status apply(const struct lr_vector_task *task)
     struct lr_vector_programs *programs = programs_of(place);
     if (programs == NULL) return LR_FAILED;
     LR_TRY(enter(&task->y));
-    struct gl_program **program = &programs->apply[task->op][task->y.precision];
+    int num_inputs = 0;
+    while (num_inputs < LR_VECTOR_INPUTS && task->in[num_inputs] != NULL) num_inputs++;
+    struct gl_program **program = &programs->apply[task->op * NUM_OPERANDS + num_inputs][task->y.precision];
     if (*program == NULL) {
-        char number[8], label[48];
-        snprintf(number, sizeof(number), "%d", (int)task->op);
-        snprintf(label, sizeof(label), "vectors: %s, %s", op_names[task->op], real_of(task->y.precision));
-        const lr_precision other = task->op == LR_VECTOR_CONVERT ? task->in[0]->precision : task->y.precision;
+        static const char *const counts[NUM_OPERANDS] = {"0", "1", "2", "3"};
+        const char *op = op_names[task->op], *real = real_of(task->y.precision);
+        const char *other = task->op == LR_VECTOR_CONVERT ? real_of(task->in[0]->precision) : real;
         const struct gl_define defines[] = {
-            {"OP", number}, {"REAL", real_of(task->y.precision)}, {"OTHER", real_of(other)}, {0}};
+            {"OP", op}, {"INPUTS", counts[num_inputs]}, {"REAL", real}, {"OTHER", other}, {0}};
+        char label[64];
+        snprintf(label, sizeof(label), "vectors: %s, %s", op, real);
         *program = gl_program_create(
             place->ctx,
             &(struct gl_program_params){.compute = "vector/apply.comp", .defines = defines, .label = label});
@@ -551,7 +554,7 @@ static void close_place(lr_place *place)
     if (place->programs != NULL && gl_context_make_current_to_free(place->ctx)) {
         struct lr_vector_programs *programs = place->programs;
         for (int precision = 0; precision < 2; precision++) {
-            for (int k = 0; k < LR_NUM_VECTOR_OPS; k++) gl_program_destroy(programs->apply[k][precision]);
+            for (int k = 0; k < NUM_APPLY; k++) gl_program_destroy(programs->apply[k][precision]);
             for (int k = 0; k < NUM_SUMS_PROGRAMS; k++) gl_program_destroy(programs->sums[k][precision]);
             gl_program_destroy(programs->convolve[precision]);
             for (int k = 0; k < NUM_DIFFERENCES; k++) {

@@ -53,22 +53,38 @@ typedef struct lr_event_sink {
     void (*look)(void *user, const lr_event *events, int64_t count);
 } lr_event_sink;
 
-/* Formats of event files. */
+/* Formats of event files. The first row makes the number LR_EVENTS_SAFIR; its format is lr_safir_format in the library.
+ * The words of all rows make a list of the formats that can be read. New rows come last.
+ *     SAFIR    begins with the SAFIR signature, or ends in .safir
+ *     SIEMENS  ends in .l and has no other format
+ *     PETSIRD  begins with "yardl": PETSIRD's binary encoding, any version
+ *     CASTOR   a .Cdh text header: list mode or histogram; the data are in a file next to it
+ *     GE       HDF5 with MiceList/TofCoinc, or with a name that ends in .BLF
+ *     TSV      tab-separated text; written only */
+#define LR_EACH_EVENT_FORMAT(USE)                                                                                      \
+    USE(SAFIR, safir, "SAFIR")                                                                                         \
+    USE(SIEMENS, siemens, ", Siemens (.l)")                                                                            \
+    USE(PETSIRD, petsird, ", PETSIRD")                                                                                 \
+    USE(CASTOR, castor, ", CASToR (.Cdh)")                                                                             \
+    USE(GE, ge, ", GE (.BLF)")                                                                                         \
+    USE(TSV, text, "")
+
+#define LR_EVENT_NUMBER(name, reader, words) LR_EVENTS_##name,
 typedef enum lr_events_format {
     LR_EVENTS_UNKNOWN = 0,
-    LR_EVENTS_SAFIR,   /* begins with the SAFIR signature, or ends in .safir */
-    LR_EVENTS_SIEMENS, /* ends in .l and has no other format */
-    LR_EVENTS_PETSIRD, /* begins with "yardl": PETSIRD's binary encoding, any version */
-    LR_EVENTS_CASTOR,  /* a .Cdh text header: list mode or histogram; the data are in a file next to it */
-    LR_EVENTS_GE,      /* HDF5 with MiceList/TofCoinc, or with a name that ends in .BLF */
-    LR_EVENTS_TSV      /* tab-separated text; written only */
+    LR_EACH_EVENT_FORMAT(LR_EVENT_NUMBER) LR_NUM_EVENT_FORMATS
 } lr_events_format;
+
+/* The formats that can be read, as text for messages, and the endings of files that can be written. */
+#define LR_EVENT_WORDS(name, reader, words) words
+#define LR_EVENTS_READ LR_EACH_EVENT_FORMAT(LR_EVENT_WORDS)
+#define LR_EVENTS_WRITTEN ".petsird", ".Cdh", ".tsv"
 
 /* Finds the format of a list-mode file from its first bytes and its name. A file that cannot be opened is no error
  * here; the readers report it. */
 LR_API lr_events_format lr_events_recognise(const char *path);
 
-/* Returns "SAFIR", "Siemens", "PETSIRD", "CASToR", "GE", "text", or "unknown". */
+/* Returns the name of a format, such as "SAFIR" or "text", or "unknown". */
 LR_API const char *lr_events_format_name(lr_events_format format);
 
 /* Numbers of events and other records in a list-mode file. */

@@ -57,7 +57,15 @@ LR_API lr_status lr_blobs_evaluate(const lr_blobs *blobs, const float *coefficie
  * (lr_scanner_hit_centre). The line is followed slice by slice. Slices are orthogonal to the grid axis closest to the
  * line's direction, the predominant direction. The element of event e and voxel v is
  *
- *     A(e, v) = T(e, slice of v) * K(e, v)
+ *     A(e, v) = G(e) * T(e, slice of v) * K(e, v)
+ *
+ * G is the solid angle of the event's LOR, in 1/mm, for the middle of the line and small faces:
+ *
+ *     G(e) = a cos(alpha) b cos(beta) / (2 pi L^2 V)
+ *
+ * The crystals' faces have the areas a and b, and their normals the angles alpha and beta to the line, whose length is
+ * L; V is the volume of a voxel. So A(e, v) is a probability, as with the exact kernel. G is 1 with no_solid_angles,
+ * for lines given by their ends, and for tubes as in the paper.
  *
  * Without time of flight, T is the length of the line in the slice, in mm. With time of flight, T is the integral of a
  * Gaussian over this length. The Gaussian has area 1 and is centred at the position given by tof_mm. It is cut at three
@@ -160,7 +168,7 @@ typedef struct lr_listmode_params {
     lr_listmode_tube tube;
     int samples[3]; /* points per voxel and axis of the exact kernel; 0 = lr_operator_default_samples */
     /* if set, the image has blob coefficients in the order of lr_blobs_grids, and elements are line integrals of blobs
-     * in mm; kernel and tube are not read. With time of flight the elements are multiplied by the Gaussian's density at
+     * in mm, times G; kernel and tube are not read. With time of flight the elements are multiplied by the Gaussian's density at
      * the middle of the blob's slice. Every backend supports blobs. Copied. NULL = voxels of the grid */
     const lr_blobs *blobs;
     /* factors (efficiencies, attenuation) that multiply the rows of events and the rows summed in the sensitivity; NULL
@@ -169,6 +177,9 @@ typedef struct lr_listmode_params {
     /* [count], finite, >= 0; copied. Multiply the rows of events instead of `factors`, which then affect only the
      * sensitivity. NULL = use `factors` */
     const float *event_factors;
+    /* true: G is 1, for factors that contain the solid angles already, such as a scanner's measured normalisation.
+     * Elements are then lengths in mm, or shares of lengths. Not read for the exact kernel */
+    bool no_solid_angles;
     /* number of LORs from which the sensitivity is computed. More LORs are added for voxels that few of these LORs
      * cross. 0 = 2^25, or up to 2^30 if the error of the mean voxel would exceed 1.2 % */
     int64_t sensitivity_lines;
@@ -201,8 +212,8 @@ typedef struct lr_listmode_params {
  * lr_operator_sensitivity does not depend on the events. The sensitivity is A^T n over all LORs in coincidence, without
  * time of flight, with n = `factors`; or an unbiased estimate of this from a sample of LORs. Voxels whose estimate is
  * too uncertain are 0. The sensitivity of a part is the whole sensitivity times the part's share of the events. The
- * measured data for lr_recon are a value of 1 for each event. Images are in emissions for the exact kernel only;
- * elements of other kernels contain lengths in mm, on which the scale of the image depends.
+ * measured data for lr_recon are a value of 1 for each event. Images are in emissions, unless G is 1: elements are
+ * then lengths in mm, on which the scale of the image depends.
  *
  * For lines, lr_operator_sensitivity is A^T 1 over the lines of the operator or of the part, with their time of flight
  * and event_factors. This is correct if a value is measured for every line, as in sinograms. If each line is a single
@@ -219,6 +230,7 @@ typedef struct lr_listmode_info {
     lr_listmode_kernel kernel;
     lr_listmode_tube tube; /* the tube, with defaults filled in */
     lr_blobs blobs;        /* with defaults filled in; radius_mm 0 = voxels */
+    bool has_solid_angles; /* true if elements are probabilities, so that images are in emissions */
     int64_t count;         /* number of events */
     int num_ranges;
     double partition_seconds, sort_seconds; /* times for partitioning and sorting the events, by the device's clock if

@@ -7,6 +7,7 @@
 #include "device/vector.h"
 #include "direct/backend.h"
 #include "listmode/backend.h"
+#include "listmode/solid_angle.h"
 #include "operator/backend.h"
 #include "plugin/plugin.h"
 
@@ -268,7 +269,8 @@ struct lr_listmode_family {
     lr_place *place;                         /* owned: the backend's place; NULL = the host */
     const lr_lors *lors;                     /* owned by the caller; NULL = events give the ends of their lines */
     lr_lor_source factors;                   /* factors of LORs; get NULL = all are 1 */
-    float *event_factors;                    /* owned: [count] factors of events; NULL = all are 1 */
+    struct lr_listmode_faces faces;          /* for the solid angles that multiply all elements */
+    float *event_factors;                    /* owned: [count] factors of events, with solid angles; NULL = all are 1 */
     int64_t wanted_lines;                    /* number of lines for the sensitivity */
     bool lines_are_usual;                    /* true if wanted_lines is the default, because the caller gave no
                                                 number */

@@ -107,7 +107,7 @@ void lr_operator_destroy(lr_operator *op)
         lr_listmode_events_finish(&listmode->events);
         lr_listmode_model_finish(&listmode->model);
         lr_listmode_model_finish(&listmode->second);
-        free(listmode->event_factors);
+        lr_free_all(listmode->event_factors, listmode->faces.areas_mm2);
         lr_place_silence(listmode->place);
         lr_place_close(listmode->place);
         free(listmode);

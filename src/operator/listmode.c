@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/order.h"
 #include "base/parallel.h"
+#include "base/units.h"
 #include "device/place.h"
 #include "listmode/line.h"
 #include "model/lors/place.h"
@@ -203,6 +204,14 @@ struct given {
     lr_events_info info;             /* time of flight of the lines */
 };
 
+/* Returns true if elements contain the solid angle of the LOR. */
+static bool has_solid_angles(const lr_listmode_params *params)
+{
+    if (params->lines != NULL) return false;
+    if (params->blobs == NULL && params->kernel == LR_LISTMODE_EXACT) return true;
+    return !params->no_solid_angles && (params->blobs != NULL || !params->tube.as_paper);
+}
+
 static bool has_numbers(const lr_vector *vector)
 {
     return vector != NULL && (vector->values != NULL || vector->storage != NULL);
@@ -318,6 +327,11 @@ static lr_status take_params(struct given *given, const lr_listmode_params *aske
         return lr_error(params->log, LR_USAGE,
                         "the operator whose sensitivity is to be taken has another grid, blobs where this one has "
                         "voxels, or is none of the family listmode");
+    }
+    if (like != NULL && like->listmode->info.has_solid_angles != has_solid_angles(params)) {
+        return lr_error(params->log, LR_USAGE,
+                        "only one of this operator and that whose sensitivity is to be taken has solid angles: set "
+                        "no_solid_angles for events, as lines given by their ends have none");
     }
     return LR_OK;
 }
@@ -445,18 +459,65 @@ done:
     return status;
 }
 
+struct weighing {
+    struct lr_listmode_family *family;
+    bool has_densities;
+};
+
+/* Multiplies factors of events by the solid angles of their LORs, and, for blobs, by the density of time of flight at
+ * its peak: the paper's tubes use Gaussians with peak 1, but blobs need Gaussians with integral 1. */
+static void weigh_share(void *user, int64_t begin, int64_t end)
+{
+    const struct weighing *weighing = user;
+    const struct lr_listmode_family *family = weighing->family;
+    const struct lr_listmode_events *events = &family->events;
+    for (int64_t k = begin; k < end; k++) {
+        int32_t crystals[2];
+        lr_listmode_input_crystals(&events->from, k, crystals);
+        double factor = family->event_factors[k];
+        if (family->faces.areas_mm2 != NULL) {
+            factor *=
+                lr_listmode_solid_angle(&family->faces, (const double(*)[3])events->hits, crystals[0], crystals[1]);
+        }
+        const double sigma = weighing->has_densities ? lr_listmode_sigma(events, crystals) : 0.0;
+        if (sigma > 0) factor /= LR_LISTMODE_HELD * ROOT_OF_TWO_PI * sigma;
+        family->event_factors[k] = (float)factor;
+    }
+}
+
 static lr_status take_factors(struct lr_listmode_family *family, const lr_listmode_params *params)
 {
     const bool has_source = params->factors != NULL && params->factors->get != NULL;
+    const bool has_densities = params->blobs != NULL && family->events.reach_mm > 0;
+    const bool is_exact = params->kernel == LR_LISTMODE_EXACT && params->blobs == NULL;
+    const bool is_weighted = family->info.has_solid_angles && !is_exact;
     const int threads = params->threads > 0 ? params->threads : lr_num_processors();
     if (has_source) family->factors = *params->factors;
-    if (has_source || params->blobs != NULL) /* the source and the blobs need the crystals of an event */
+    if (has_source || is_weighted || params->blobs != NULL) /* these need the crystals of an event */
         LR_TRY(lr_listmode_events_check(&family->events, threads, params->log));
-    if (params->event_factors != NULL) {
+    if (is_weighted) {
+        const lr_scanner *scanner = params->lors->scanner;
+        const double *edge = params->grid->voxel_mm;
+        struct lr_listmode_faces *faces = &family->faces;
+        faces->per_voxel = 1.0 / (2.0 * LR_PI * edge[0] * edge[1] * edge[2]);
+        faces->areas_mm2 = lr_alloc(scanner->num_crystals, sizeof(*faces->areas_mm2), "faces of crystals", params->log);
+        LR_TRY(faces->areas_mm2 != NULL ? LR_OK : LR_FAILED);
+        for (int m = 0; m < scanner->num_modules; m++) {
+            const lr_module *module = &scanner->modules[m];
+            for (int c = scanner->first_crystal[m]; c < scanner->first_crystal[m + 1]; c++)
+                for (int k = 0; k < 3; k++)
+                    faces->areas_mm2[c][k] = module->face_mm[0] * module->face_mm[1] * module->normal[k];
+        }
+    }
+
+    if (params->event_factors == NULL && has_source) {
+        LR_TRY(look_up_factors(family, params));
+    } else if (params->event_factors != NULL || has_densities || is_weighted) {
         family->event_factors =
             lr_alloc(params->count, sizeof(*family->event_factors), "factors of events", params->log);
-        for (int64_t k = 0; family->event_factors != NULL && k < params->count; k++) {
-            const float factor = params->event_factors[k];
+        LR_TRY(family->event_factors != NULL ? LR_OK : LR_FAILED);
+        for (int64_t k = 0; k < params->count; k++) {
+            const float factor = params->event_factors != NULL ? params->event_factors[k] : 1.0f;
             if (!(factor >= 0.0f && factor <= FLT_MAX)) {
                 return lr_error(params->log, LR_BAD_INPUT,
                                 "the factor of event %lld is %g: it must be finite and not negative", (long long)k,
@@ -464,28 +525,10 @@ static lr_status take_factors(struct lr_listmode_family *family, const lr_listmo
             }
             family->event_factors[k] = factor;
         }
-        LR_TRY(family->event_factors != NULL ? LR_OK : LR_FAILED);
-    } else if (has_source) {
-        LR_TRY(look_up_factors(family, params));
     }
-    if (params->blobs == NULL || !(family->events.reach_mm > 0)) return LR_OK;
-
-    /* The paper's tubes use Gaussians with peak 1. Blobs need Gaussians with integral 1, so each event's factor
-     * includes the density at the peak. */
-    const bool has_factors = family->event_factors != NULL;
-    if (!has_factors) {
-        family->event_factors =
-            lr_alloc(params->count, sizeof(*family->event_factors), "densities of events", params->log);
-    }
-    for (int64_t k = 0; family->event_factors != NULL && k < params->count; k++) {
-        int32_t crystals[2];
-        lr_listmode_input_crystals(&family->events.from, k, crystals);
-        const double sigma = lr_listmode_sigma(&family->events, crystals);
-        const double density = sigma > 0 ? 1.0 / (LR_LISTMODE_HELD * ROOT_OF_TWO_PI * sigma) : 1.0;
-        const double factor = has_factors ? (double)family->event_factors[k] : 1.0;
-        family->event_factors[k] = (float)(factor * density);
-    }
-    return family->event_factors != NULL ? LR_OK : LR_FAILED;
+    struct weighing weighing = {family, has_densities};
+    if (has_densities || is_weighted) lr_parallel_for(threads, params->count, NUMBERED_AT_ONCE, weigh_share, &weighing);
+    return LR_OK;
 }
 
 struct opening {
@@ -539,6 +582,7 @@ lr_operator *lr_listmode_create_sized(size_t caller_bytes, const lr_listmode_par
     family->sensitivity_part = params->sensitivity_part;
     family->sensitivity_parts = params->sensitivity_parts > 0 ? params->sensitivity_parts : 1;
     family->sensitivity_of = params->sensitivity_of;
+    family->info.has_solid_angles = has_solid_angles(params);
     if (make_models(family, params) != LR_OK || lr_listmode_events_open(&family->events, params, NULL) != LR_OK ||
         take_factors(family, params) != LR_OK)
         goto done;
@@ -575,6 +619,7 @@ lr_operator *lr_listmode_create_sized(size_t caller_bytes, const lr_listmode_par
     family->info = (lr_listmode_info){.kernel = family->model.kernel,
                                       .tube = family->model.tube,
                                       .blobs = family->info.blobs,
+                                      .has_solid_angles = family->info.has_solid_angles,
                                       .count = params->count,
                                       .num_ranges = (int)family->events.layout.num_pairs,
                                       .partition_seconds = family->events.partition_seconds,

@@ -64,7 +64,7 @@ struct line_sum {
     struct drawn_lines drawn;     /* [at_once]: lines as threads have drawn them, with gaps between the threads'
                                      blocks */
     struct line_batch batches[2]; /* the current and the next batch, in turn */
-    float *factors;               /* [at_once]: factors of the LORs; NULL = all are 1 */
+    float *factors;               /* [at_once]: factors of the LORs, times their solid angles; NULL = all are 1 */
     lr_vector image;              /* image in the backend's precision */
     bool by_device;               /* true if the device draws the lines; false once it has had too little memory */
 };
@@ -174,6 +174,18 @@ static void prepare(void *user)
     if (batch->count > 0) (void)open_lines(batch, NULL);
 }
 
+/* Multiplies the factors of a batch's lines by their solid angles. */
+static void weigh_lines(void *user, int64_t begin, int64_t end)
+{
+    const struct line_batch *batch = user;
+    const struct lr_listmode_family *family = batch->sum->family;
+    const double(*hits)[3] = (const double(*)[3])family->events.hits;
+    for (int64_t k = begin; k < end; k++) {
+        const int32_t *crystals = batch->packed.events[k].crystals;
+        batch->sum->factors[k] *= (float)lr_listmode_solid_angle(&family->faces, hits, crystals[0], crystals[1]);
+    }
+}
+
 static void add_voxels(void *user, int64_t begin, int64_t end)
 {
     const struct line_sum *sum = user;
@@ -201,10 +213,6 @@ static lr_status add_batch(struct line_batch *batch)
     if (batch->count == 0) return LR_OK;
     /* Lines that could not be opened are opened once more with a log, so that the error is logged. */
     LR_TRY(batch->status == LR_OK ? LR_OK : open_lines(batch, log));
-    const lr_lor_source *source = &family->factors;
-    const lr_lor_span span = {.numbers = batch->packed.numbers, .count = batch->count};
-    LR_TRY(sum->factors != NULL ? source->get(source->user, &span, sum->factors) : LR_OK);
-
     const struct lr_listmode_backend_params params = {.model = &family->model,
                                                       .events = &batch->lines,
                                                       .threads = sum->op->params.threads,
@@ -213,8 +221,18 @@ static lr_status add_batch(struct line_batch *batch)
                                                       .place = sum->op->backend.place,
                                                       .stands_for = &sum->op->backend,
                                                       .log = log};
+    lr_vector values = {0};
     if (!batch->is_drawn) {
-        LR_TRY(family->choice->arrange(&batch->lines, &params));
+        if (sum->factors != NULL) {
+            const lr_vector_params of_lines = {
+                .place = sum->op->backend.place, .count = batch->count, .name = "solid angles of lines", .log = log};
+            LR_TRY(lr_vector_create(&of_lines, &values));
+            batch->sample.faces = &family->faces;
+            batch->sample.weights = (float *)values.storage->block + values.begin;
+        }
+        lr_status status = family->choice->arrange(&batch->lines, &params);
+        if (status != LR_OK || batch->lines.held == NULL) lr_vector_destroy(&values);
+        LR_TRY(status);
         if (batch->lines.held == NULL) {
             lr_listmode_events_finish(&batch->lines);
             batch->count = gather(batch);
@@ -222,22 +240,28 @@ static lr_status add_batch(struct line_batch *batch)
             LR_TRY(open_lines(batch, log));
         }
     }
-    if (batch->lines.held == NULL) {
-        const lr_listmode_params asked = params_of(batch, log);
-        LR_TRY(lr_listmode_arrange(family, &batch->lines, &asked, &params));
-    }
 
     struct lr_backend backend = {0};
-    lr_vector values = {0};
-    const int64_t count = batch->lines.layout.count;
-    LR_TRY(lr_listmode_open(family, &params, &backend));
-    lr_status status = sum->factors != NULL ? lr_make_numbers(sum->op, "factors of lines", count, &values) : LR_OK;
-    for (int64_t k = 0; status == LR_OK && sum->factors != NULL && k < count; k++)
-        lr_number_put(&values, k, sum->factors[k]);
+    const int64_t count = batch->count;
+    lr_status status = LR_OK;
+    if (batch->lines.held == NULL) {
+        const lr_lor_source *source = &family->factors;
+        const lr_lor_span span = {.numbers = batch->packed.numbers, .count = count};
+        for (int64_t k = 0; sum->factors != NULL && source->get == NULL && k < count; k++) sum->factors[k] = 1.0f;
+        if (source->get != NULL) LR_TRY(source->get(source->user, &span, sum->factors));
+        if (family->faces.areas_mm2 != NULL)
+            lr_parallel_for(sum->op->params.threads, count, LINES_OF_BLOCK, weigh_lines, batch);
+        const lr_listmode_params asked = params_of(batch, log);
+        LR_TRY(lr_listmode_arrange(family, &batch->lines, &asked, &params));
+        status = sum->factors != NULL ? lr_make_numbers(sum->op, "factors of lines", count, &values) : LR_OK;
+        for (int64_t k = 0; status == LR_OK && sum->factors != NULL && k < count; k++)
+            lr_number_put(&values, k, sum->factors[k]);
+    }
+    status = status == LR_OK ? lr_listmode_open(family, &params, &backend) : status;
     if (status == LR_OK)
         status = backend.fns->project(backend.self, false, NULL, sum->factors != NULL ? &values : NULL, &sum->image);
     lr_vector_destroy(&values);
-    backend.fns->destroy(backend.self);
+    if (backend.fns != NULL) backend.fns->destroy(backend.self);
     lr_listmode_events_finish(&batch->lines);
     if (status == LR_OK) lr_parallel_for(sum->op->params.threads, sum->image.count, VOXELS_OF_BLOCK, add_voxels, sum);
     return status;
@@ -326,7 +350,7 @@ static lr_status line_sum_open(struct line_sum *sum)
 {
     const int64_t num_voxels = sum->op->info.num_voxels;
     const lr_log *log = sum->op->params.log;
-    const bool has_factors = sum->family->factors.get != NULL;
+    const bool has_factors = sum->family->factors.get != NULL, is_weighted = sum->family->faces.areas_mm2 != NULL;
     sum->stride = (double)sum->lors->count / (double)sum->num_lines;
     sum->at_once = sum->op->backend.is_gpu                         ? LINES_ON_DEVICE
                    : sum->family->info.kernel == LR_LISTMODE_EXACT ? EXACT_AT_ONCE
@@ -346,8 +370,9 @@ static lr_status line_sum_open(struct line_sum *sum)
         sum->batches[k].sum = sum;
         has_all = open_drawn(&sum->batches[k].packed, sum) && has_all;
     }
-    sum->factors = has_factors ? lr_alloc(sum->at_once, sizeof(*sum->factors), "lines", log) : NULL;
-    has_all = has_all && (sum->factors != NULL) == has_factors;
+    const bool has_values = has_factors || is_weighted;
+    sum->factors = has_values ? lr_alloc(sum->at_once, sizeof(*sum->factors), "lines", log) : NULL;
+    has_all = has_all && (sum->factors != NULL) == has_values;
     LR_TRY(has_all ? LR_OK : LR_FAILED);
     return lr_make_numbers(sum->op, "an image in the backend's precision", num_voxels, &sum->image);
 }
@@ -574,6 +599,7 @@ static lr_status open_plan(struct plan *plan)
                               .blobs = family->info.blobs.radius_mm > 0 ? &family->info.blobs : NULL,
                               .factors = family->factors.get != NULL ? &family->factors : NULL,
                               .event_factors = &(float){1},
+                              .no_solid_angles = !family->info.has_solid_angles,
                               .backend = "native",
                               .threads = op->params.threads,
                               .log = op->params.log,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of the program share: running it, small inputs, reading its files."""
-import array, gzip, json, os, re, shutil, signal, struct, subprocess, sys, tempfile, time, unittest
+import array, gzip, json, os, re, shlex, shutil, signal, struct, subprocess, sys, tempfile, time, unittest
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "tools" / "gallery"))
@@ -257,6 +257,20 @@ class ProgramTest(unittest.TestCase):
         self.assertEqual(done.stdout, "")
         self.assertEqual(set(os.listdir(self.folder)) - before, set(), "files were left behind")
         return done
+
+    def cases(self, section, **given):
+        """Lines of a section of cases.txt, cut at " | ". Names in braces stand for what is given, or for the usual."""
+        given = {"on": self.on_ring, "scanner": self.scanner, "grid": GRID,
+                 "recon": f"recon {self.on_ring} {GRID} -o x.nii", **given}
+        text = Path(__file__).with_name("cases.txt").read_text()
+        lines = text.split(f"\n[{section}]\n")[1].split("\n\n")[0].splitlines()
+        return [line.format(**given).split(" | ") for line in lines]
+
+    def refuse_each(self, section, **given):
+        """Cases that are an exit code, a command, and words."""
+        for code, command, *words in self.cases(section, **given):
+            with self.subTest(command):
+                self.refuse(int(code), words, *shlex.split(command))
 
     def real_data(self, name):
         """The path of a real input; where that is absent the test is skipped."""

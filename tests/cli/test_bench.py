@@ -178,12 +178,7 @@ class Bench(ProgramTest):
         self.assertAlmostEqual(float(lines[2].split("|")[4]) / ms, 1, delta=0.006)
 
     def test_usage(self):
-        for words, more in ((["did you mean tilted", "vista"], "--workload pair,titled"),
-                            ("--backend cuda", "--backend cuda"), ("--mode", "--mode exact,"),
-                            ("no part", "--workload penn --grid 144,144,49"), ("exclude", "--grid 4,4,4 --size small"),
-                            ("three numbers", "--grid 4"), ("--repeat", "--repeat 0")):
-            self.refuse(2, words, f"{BENCH} {more}")
-        self.refuse(2, "correspondence", "bench")
+        self.refuse_each("bench", bench=BENCH)
         nowhere = dict(os.environ, LORASTER_LIBEXEC=str(self.folder))
         self.refuse(1, f"is not in {self.folder}: build it with cmake --build", SMALL, env=nowhere)
         os.chmod(self.write("loraster-bench", "no program\n"), 0o755)

@@ -137,17 +137,7 @@ class Usage(ProgramTest):
         self.assertRegex(self.good("--version").stdout, r"^loraster \d+\.\d+\.\d+\n$")
 
     def test_words(self):
-        for words, *arguments in (("--help",), ("did you mean recon", "recn"),
-                                  ("did you mean scanner show", "scanner", "shwo"),
-                                  ("list, show, check", "scanner"),
-                                  ("did you mean bench correspondence", "bench", "corespondence"),
-                                  ("did you mean --samples", "recon", "--sample", "4"),
-                                  ("see loraster recon --help", "recon", "--zzzzzzzz"),
-                                  (["--rays", "needs a value"], "recon", "--rays"),
-                                  (["--data", "needs a value"], "recon", "--data", "--mu", "x.nii"),
-                                  ("--rays is given twice", "recon", "--rays", "2", "--rays", "3"),
-                                  ("what is \"now\" for", "recon", "now")):
-            self.refuse(2, words, *arguments)
+        self.refuse_each("words")
 
     def test_equals_form(self):
         one = self.json("sensitivity", self.on_ring, GRID, "-o", "a.nii")
@@ -155,39 +145,12 @@ class Usage(ProgramTest):
         self.assertEqual(one["sum"], two["sum"])
 
     def test_numbers_are_strict(self):
-        for option, value in [("--rays", "4x"), ("--rays", "0"), ("--rays", "-1"), ("--rays", "1.5"), ("--rays", ""),
-                              ("--threads", "two"), ("--grid", "6,5"), ("--grid", "6,5,0"), ("--grid", "6,5,-3"),
-                              ("--grid", "6,5,3,2"), ("--grid", "6, 5,3"), ("--grid", "6,5,2.5"),
-                              ("--max-memory", "4X"), ("--max-memory", "-1G"), ("--samples", "0"), ("--samples", "1,2"),
-                              ("--mode", "fast"), ("--backend", "cuda"), ("--store", "maybe")]:
-            arguments = ["sensitivity", "--scanner", self.scanner, "-o", "s.nii"]
-            if option != "--grid":
-                arguments.append(GRID)
-            self.refuse(2, option, *arguments, option, value)
-        for value in ["3,3", "3,nan,3", "inf", "0", "3,-3,3", "3,3,0x"]:
-            self.refuse(2, "--voxel-mm", "sensitivity", "--scanner", self.scanner, "-o", "s.nii", "--grid", "6,5,3",
-                        "--voxel-mm", value)
+        self.refuse_each("numbers", sensitivity=f"sensitivity --scanner {self.scanner} -o s.nii")
 
     def test_required(self):
-        on, scanner = self.on_ring, f"--scanner {self.scanner}"
-        for words, command in (("-o", f"sensitivity {scanner} {GRID}"), ("--scanner", f"sensitivity -o s.nii {GRID}"),
-                               ("--grid", f"sensitivity {on} -o s.nii"),
-                               ("--voxel-mm", f"sensitivity {on} -o s.nii --grid 2,2,2"),
-                               ("--data", f"recon {on} {GRID} -o s.nii"),
-                               (["--data", "--events"], f"recon {on} {GRID} -o s.nii --data a --events b"),
-                               ("exclude each other", f"sensitivity {on} {GRID} --like x.nii -o s.nii"),
-                               ("--phantom", f"simulate {on} {GRID} -o y.h5"),
-                               (["no phantom cube", "derenzo"], f"simulate {on} {GRID} --phantom cube -o y.h5"),
-                               (["no phantom", "cube"], f"phantom cube {GRID} -o x.nii"),
-                               ("name of one", f"phantom {GRID} -o x.nii"),
-                               ("positive number", f"phantom spheres --contrast x {GRID} -o x.nii"),
-                               ("--labels", f"simulate {on} {GRID} --phantom colin27 -o y.h5"),
-                               ("--mu", f"sensitivity {on} {GRID} --mu-unit 1/mm -o s.nii"),
-                               (".nii", f"sensitivity {on} {GRID} -o s.jpg")):
-            self.refuse(2, words, command)
-        self.refuse(1, "no folder", f"sensitivity {on} {GRID} -o no/s.nii")
+        self.refuse_each("required")
         os.mkdir("s.nii")
-        self.refuse(1, "folder", f"sensitivity {on} {GRID} -o s.nii")
+        self.refuse(1, "folder", f"sensitivity {self.on_ring} {GRID} -o s.nii")
 
     def test_silent_in_a_pipe(self):
         done = self.good("sensitivity", self.on_ring, GRID, "-o", "s.nii", "--quiet")
@@ -301,25 +264,17 @@ class Scanner(ProgramTest):
         self.assertEqual((found["num_crystals"], found["output"]), (128, "d.yaml"))
 
     def test_convert_refuses(self):
-        self.refuse(2, [".yaml", ".geom", ".hscan"], f"scanner convert {self.scanner} x.txt")
-        self.refuse(2, "needs", f"scanner convert {self.scanner}")
-        self.refuse(3, ".hscan", "scanner convert two-opposed-modules x.geom")
-        self.refuse(1, "nowhere", f"scanner convert {self.scanner} nowhere/x.yaml")
+        self.refuse_each("converted scanners")
 
     def test_check_of_a_grid(self):
-        self.refuse(3, "voxels would lie within the crystals", f"scanner check {self.scanner} --grid 64,64,16 "
-                                                               "--voxel-mm 4")
-        self.refuse(2, "--voxel-mm", f"scanner check {self.scanner} --grid 64,64,16")
-        self.refuse(2, "--grid", f"scanner check {self.scanner} --voxel-mm 4")
+        self.refuse_each("checked grids")
 
     def test_check(self):
         self.assertIn("good", self.good(f"scanner check {self.scanner}").stdout)
         self.assertIs(self.json(f"scanner check {self.scanner}")["good"], True)
 
     def test_needs_one(self):
-        self.refuse(2, "NAME|FILE", "scanner show")
-        self.refuse(2, "needs one", f"scanner show {self.scanner} {self.scanner}")
-        self.refuse(3, "no-such-scanner", "scanner show no-such-scanner")
+        self.refuse_each("one scanner")
 
 
 class Info(ProgramTest):
@@ -367,11 +322,7 @@ class BadInput(ProgramTest):
 
     def test_numbers(self):
         self.image("bad.nii", [-1.0] * NUM_VOXELS)
-        for code, words, more in ((3, "attenuation", f"{GRID} --mu bad.nii"),
-                                  (3, "grid", f"{GRID} --origin-mm 900,0,0"),
-                                  (3, ["grid", "voxels"], "--grid 100000,100000,100000 --voxel-mm 1"),
-                                  (1, "memory", f"{GRID} --store yes --max-memory 1K")):
-            self.refuse(code, words, f"sensitivity {self.on_ring} {more} -o s.nii")
+        self.refuse_each("numbers that make no sense")
 
     def test_overlap(self):
         self.write("bad.yaml", SMALL_RING.replace("radius_mm: 30", "radius_mm: 15"))
@@ -451,16 +402,9 @@ class Json(ProgramTest):
 
     def test_keys_are_documented(self):
         section = (self.source_root / "docs" / "formats" / "json.md").read_text()
-        data = self.expected_counts()
-        on, grid, scanner = self.on_ring, f"{self.on_ring} {GRID}", self.scanner
-        for command in ("info", "scanner list", f"scanner show {scanner} --crystals", f"scanner check {scanner}",
-                        f"scanner convert {scanner} converted.yaml", f"matrix {on} --at 0,0,0 -o m.tsv",
-                        f"matrix {grid} -o m.h5", f"matrix {grid} --lor 0,1,2,4,3,0 -o t.nii", "matrix verify m.h5",
-                        f"project {on} --image {self.image()} -o p.h5", f"backproject {grid} --data {data} -o b.nii",
-                        f"sensitivity {grid} -o s.nii", f"factors --scanner {scanner} --mu x.nii.gz -o factors.h5",
-                        f"phantom spheres {GRID} -o f.nii", f"simulate {grid} --phantom point --counts 100 -o d.h5",
-                        f"render {on} --at 0,0,0 -o r", f"render {on} --at 0,0,0 --compare 1,2 -o c",
-                        f"recon {grid} --data {data} -o x.nii", "sample list", "sample get mouse"):
+        self.expected_counts()
+        self.image()
+        for command, in self.cases("json"):
             found = self.json(command)
             verb = command.split()[:2 if command.startswith(("scanner", "matrix verify", "sample")) else 1]
             self.assertEqual(found["verb"], " ".join(verb))

@@ -135,11 +135,7 @@ class Parts(ProgramTest):
             self.assertEqual(subprocess.run(["bash", "-n", str(script)], check=False).returncode, 0)
 
     def test_options(self):
-        for part in ("0/3", "4/3", "1", "1/", "a/b", "1/3x"):
-            self.refuse(2, "--part", f"matrix {self.on} {GRID} --part {part} -o m.h5")
-        self.refuse(2, "--part is for HDF5 and npz", f"matrix {self.on} {GRID} --part 1/2 -o m.tsv")
-        self.refuse(2, "90 rows cannot be cut into 91 parts", f"matrix {self.on} {GRID} --part 1/91 -o m.h5")
-        self.refuse(2, "2 points cannot be cut", f"matrix {self.on} --at 0,0,0 --at 1,1,1 --part 1/3 -o m.h5")
+        self.refuse_each("parts", on=self.on)
 
 
 class Replicates(ProgramTest):

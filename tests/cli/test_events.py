@@ -137,16 +137,10 @@ class Show(Castor):
         self.assertEqual(self.show(path, "--scanner safir-dual-ring-prototype")["prompts"], 1408)
 
     def test_refusals(self):
-        self.refuse(3, "gone.petsird", "events show gone.petsird")
         self.write("x.petsird", "")
-        self.refuse(3, "x.petsird", "events show x.petsird")
-        self.write("x.h5", "\x89HDF")
         Path("x.h5").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
-        self.refuse(3, ["x.h5", "HDF5"], "events show x.h5")
         self.make_castor()
-        self.refuse(3, ["in.Cdf", "give their header"], "events show in.Cdf")
-        self.refuse(2, "needs FILE", "events show")
-        self.refuse(2, "events needs one of show, convert", "events")
+        self.refuse_each("events shown")
 
 
 class Convert(Castor):
@@ -227,14 +221,9 @@ class Convert(Castor):
 
     def test_refusals(self):
         self.make_castor()
-        to = "events convert in.Cdh"
-        self.refuse(2, "give its --scanner", f"{to} a.petsird")
-        self.refuse(2, [".petsird", ".Cdh"], f"{to} a.txt --scanner {self.scanner}")
-        self.refuse(2, "--histogram", f"{to} a.petsird --scanner {self.scanner} --histogram")
-        self.refuse(2, "petsird-version", f"{to} a.petsird --petsird-version 0.7")
-        self.refuse(2, "--petsird-version", f"{to} a.Cdh --scanner {self.scanner} --petsird-version 0.10")
+        self.refuse_each("events converted")
         Path("in.Cdf").write_bytes(b"1234")
-        self.refuse(3, "in.Cdf", f"{to} a.petsird --scanner {self.scanner}")
+        self.refuse(3, "in.Cdf", f"events convert in.Cdh a.petsird --scanner {self.scanner}")
 
     def test_reconstructions_agree(self):
         self.make_castor()
@@ -284,12 +273,8 @@ class Simulate(Castor):
 
     def test_refusals(self):
         simulate = f"simulate {self.on_ring} --phantom spheres {GRID}"
-        self.refuse(2, "--expected", f"{simulate} --expected -o y.petsird")
-        self.refuse(2, "--duration", f"{simulate} --duration 3 -o y.h5")
         timed = f"simulate --scanner {self.scanner} --phantom spheres {GRID} --tof-ps 200"
-        self.refuse(2, "needs --counts N", timed, "-o y.petsird")
-        self.refuse(2, "list mode", timed, "--counts 100 -o y.h5")
-        self.refuse(2, "leave out --truth", timed, "--counts 100 --truth t.nii -o y.petsird")
+        self.refuse_each("events simulated", simulate=simulate, timed=timed)
 
     def test_times_of_flight(self):
         """Pairs from one voxel, (8, 4, 0) mm: their places lie around it, as far as 200 ps and crystals of 4 mm put

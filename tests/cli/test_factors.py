@@ -177,17 +177,9 @@ class Factors(FactorsTest):
         self.assertTrue(np.array_equal(one, two))
 
     def test_refusals(self):
-        mu = self.image("mu.nii", [0.0096] * NUM_VOXELS)
-        factors = f"factors --scanner {self.scanner}"
-        self.refuse(2, "factors needs --mu or --efficiencies", f"{factors} -o f.h5")
-        self.refuse(2, "files of their own", f"{factors} --mu {mu} --delayeds d.h5 -o f.h5")
-        self.refuse(2, "belong to --events", f"{factors} --mu {mu} --header h -o f.h5")
-        self.refuse(2, "brings its own", f"{factors} --events e --delayeds d -o f.h5")
-        self.refuse(2, "f.nii", f"{factors} --mu {mu} -o f.nii")
-        self.refuse(2, "-o", f"{factors} --mu {mu}")
-        self.refuse(3, "gone.nii", f"{factors} --mu gone.nii -o f.h5")
-        self.refuse(3, "gone.h5", f"{factors} --delayeds gone.h5 -o f.h5")
-        self.refuse(3, "128 crystals", f"{factors} --efficiencies", self.write("e.txt", "1"), "-o f.h5")
+        self.image("mu.nii", [0.0096] * NUM_VOXELS)
+        self.write("e.txt", "1")
+        self.refuse_each("factors", factors=f"factors --scanner {self.scanner}")
 
 
 class Joseph(FactorsTest):

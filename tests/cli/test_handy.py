@@ -126,7 +126,7 @@ class Measurement(ProgramTest):
 
         # What recon expects of the randoms is what is there: the image has the sum that it has without any.
         recon = f"recon --operator listmode --scanner {self.scanner} {grid} --iterations 20 -o x.nii"
-        trues, expected, not_expected = (self.json(f"{recon} --events {more}")["image_sum"] for more in (
+        trues, expected, not_expected = (self.json(f"{recon} --events {more}")["emissions"] for more in (
             "trues.petsird", "both.petsird --additive r.h5", "both.petsird"))
         self.assertAlmostEqual(expected / trues, 1, delta=0.04)
         self.assertGreater(not_expected / trues, 1.2)

@@ -134,16 +134,8 @@ class Limits(OutputTest):
         """ulimit -f ends no program without a sentence, whatever its output."""
         self.expected_counts("y.h5", 5000)
         self.good(f"simulate {self.on_ring} --phantom spheres {GRID} --counts 3000 -o e.petsird")
-        for arguments in (["phantom spheres --grid 20,20,20 --voxel-mm 1 -o p.nii"],
-                          ["phantom spheres --grid 20,20,20 --voxel-mm 1 -o p.hv"],
-                          ["phantom spheres --grid 20,20,20 --voxel-mm 1 -o p.npy"],
-                          [f"matrix {self.on_ring} {GRID} -o m.h5"], [f"matrix {self.on_ring} {GRID} -o m.npz"],
-                          [f"matrix {self.on_ring} {GRID} -o m.mtx"], [f"matrix {self.on_ring} {GRID} -o m.tsv"],
-                          [f"matrix {self.on_ring} {GRID} -o m.hpm"],
-                          [f"events convert e.petsird c.Cdh --scanner {self.scanner}"],
-                          [f"simulate {self.on_ring} --phantom spheres {GRID} -o s.h5"],
-                          [f"simulate {self.on_ring} --phantom spheres {GRID} -o s.hs"]):
-            self.refuse(1, "ulimit -f", *arguments, preexec_fn=limit_files(4096))
+        for command, in self.cases("large outputs"):
+            self.refuse(1, "ulimit -f", command, preexec_fn=limit_files(4096))
 
     def test_checkpoints(self):
         """Without room for one a run goes on to its image; with one of all iterations it writes that."""
@@ -287,114 +279,36 @@ class Losses(OutputTest):
 
     def test_inputs_stay(self):
         self.inputs()
-        on, recon = self.on_ring, f"recon {self.on_ring} {GRID}"
-        events = [recon, "--operator listmode"]
-        of_data, of_events = [recon, "--data y.h5"], [recon, "--events ev.petsird"]
-        every = "--iterations 4 --save-every 2"
         for name in ("x.iter4.nii", "x-2.nii", "x-2.iter2.nii"):
             (self.folder / name).write_bytes((self.folder / "x.nii").read_bytes())
         before = {name: (self.folder / name).read_bytes() for name in self.names() - {"far"}}
-        here = self.folder.name
-        for command in (
-            [*of_data, "-o n.nii --checkpoint y.h5"],
-            [*of_data, "-o n.nii --checkpoint ./y.h5"],
-            [*of_data, f"-o n.nii --checkpoint ../{here}/y.h5"],
-            [*of_data, "-o n.nii --checkpoint y.h5"],
-            [*of_data, "-o n.nii --checkpoint link-y.h5"],
-            [*of_data, "-o n.nii --checkpoint other-y.h5"],
-            [recon, "--data link-y.h5 -o n.nii --checkpoint y.h5"],
-            [recon, "--data=y.h5 -o n.nii --checkpoint=y.h5"],
-            [*of_events, "--initial x.nii -o x.nii"],
-            [*of_data, "--truth x.hv -o link-x.hv"],
-            [*of_data, "--mu x.mhd -o x.mhd"],
-            [*of_data, "--initial far/z.hv -o x.hv"],
-            [*of_data, "--mu far/z.mhd -o x.mhd"],
-            [*of_data, "--additive m.h5 -o n.nii --checkpoint m.h5"],
-            [*of_data, f"--initial x.iter4.nii -o x.nii {every}"],
-            [*events, "--events ev.Cdh --initial x-2.nii -o x.nii --frames 20,20,20"],
-            [*events, f"--events ev.Cdh --initial x-2.iter2.nii -o x.nii --frames 20,20 {every}"],
-            ["recon --operator direct --data v.h5 --tof-ps 600 --initial x.nii -o x.nii"],
-            [f"recon --operator direct --data v.h5 --tof-ps 600 --initial x.iter4.nii -o x.nii {every}"],
-            ["direct project --histo v.h5 --tof-ps 600 --like x.nii -o x.nii"],
-            ["direct project --image x.nii --tof-ps 600 --azimuth-deg 0 -o x.nii"],
-            [f"sensitivity {on} --like x.nii -o x.nii"],
-            [f"sensitivity {on} {GRID} --mu x.hdr -o ./x.hdr"],
-            [f"backproject {on} --data y.hs --like x.hv -o x.hv"],
-            [f"project {on} --mu x.nii --image x.nii -o y.hs --like y.hs"],
-            [f"simulate {on} --image x.nii -o n.h5 --truth x.nii"],
-            [f"simulate {on} --labels x.hv -o n.h5 --truth x.hv"],
-            [f"simulate --scanner ev.petsird {GRID} --phantom point -o ev.petsird"],
-            [f"factors --scanner {self.scanner} --delayeds y.h5 -o y.h5"],
-            [f"factors --scanner {self.scanner} --delayeds y.h5 -o link-y.h5"],
-            ["phantom spheres --like x.nii -o x.nii"],
-            [f"matrix {on} --like x.nii --lor 0,0,0,4,0,0 -o x.nii"],
-            ["matrix join m.h5 -o m.h5"],
-            ["matrix join m.h5 -o other-m.h5"],
-            ["scanner convert s.hscan s.hscan"],
-            ["scanner convert ring.yaml ./ring.yaml"],
-            ["events convert ev.petsird link-ev.petsird"],
-            ["events convert --scanner ring.yaml ev.Cdh ./ev.Cdh"]):
-            self.refuse(2, "would be lost", *command)
+        recon = f"recon {self.on_ring} {GRID}"
+        for command, in self.cases("inputs", recon=recon, here=self.folder.name):
+            self.refuse(2, "would be lost", command)
         self.assertEqual({name: (self.folder / name).read_bytes() for name in before}, before)
         # what is not read may be replaced; iterations that this run does not have, too
         self.good(f"phantom spheres {GRID} -o x.hv")
-        self.good(*of_data, f"--initial x.iter4.nii --after 4 -o x.nii {every}")
+        self.good(recon, "--data y.h5 --initial x.iter4.nii --after 4 -o x.nii --iterations 4 --save-every 2")
 
     def test_others_stay(self):
         self.good(f"simulate {self.on_ring} --phantom spheres {GRID} --counts 300 -o e.petsird")
-        on = f"--scanner {self.scanner}"
-        for name, command in (
-            ("n.Cdf", [f"events convert e.petsird n.Cdh {on}"]),
-            ("n.v", [f"phantom spheres {GRID} -o n.hv"]),
-            ("n.img", [f"phantom spheres {GRID} -o n.hdr"]),
-            ("n.raw", [f"phantom spheres {GRID} -o n.mhd"]),
-            ("n.s", [f"simulate {self.on_ring} --phantom spheres {GRID} -o n.hs"]),
-            ("n.lut", [f"scanner convert {self.scanner} n.hscan"]),
-            ("n_template.s", [f"matrix {self.on_ring} {GRID} -o n.hpm"])):
+        for name, command in self.cases("others"):
             (self.folder / name).write_text("years of work")
-            self.refuse(2, [name, "what it belongs to"], *command)
+            self.refuse(2, [name, "what it belongs to"], command)
             self.assertEqual((self.folder / name).read_text(), "years of work")
             os.remove(name)
-            self.good(*command)
-            self.good(*command)  # its own
+            self.good(command)
+            self.good(command)  # its own
 
     def test_endings(self):
         self.expected_counts()
         self.image("x.nii")
         self.good(f"simulate {self.on_ring} --phantom spheres {GRID} --counts 300 -o e.petsird")
-        kinds = {"image": ["n.nii", "n.nii.gz", "n.hv", "n.hdr", "n.mhd", "n.mha", "n.npy"], "data":
-                 ["n.h5", "n.hdf5", "n.hs"], "hdf5": ["n.h5", "n.hdf5"], "events": ["n.petsird", "n.Cdh", "n.tsv"],
-                 "picture": ["n.png"], "matrix": ["n.h5", "n.hdf5", "n.npz", "n.mtx", "n.tsv", "n.hpm", "n"], "scanner":
-                 ["n.yaml", "n.yml", "n.geom", "n.hscan", "n.petsird"], "json": ["n.json", "n"]}
+        kinds = {kind: names.split() for kind, names in self.cases("endings")}
         every = {"n.txt", "n.py", "n.", "n.h5.bak", "n.v", ".h5"}.union(names[0] for names in kinds.values())
-        data = "--data y.h5"
-        for kind, command in (
-            (["image"], [f"recon {self.on_ring} {GRID} {data} -o"]),
-            (["hdf5"], [f"recon {self.on_ring} {GRID} {data} -o o.nii --checkpoint"]),
-            (["picture"], [f"recon {self.on_ring} {GRID} {data} -o o.nii --png"]),
-            (["data"], [f"project {self.on_ring} --image x.nii -o"]),
-            (["image"], [f"backproject {self.on_ring} {GRID} {data} -o"]),
-            (["image"], [f"sensitivity {self.on_ring} {GRID} -o"]),
-            (["image"], [f"phantom point {GRID} -o"]),
-            (["data"], [f"factors --scanner {self.scanner} --delayeds y.h5 -o"]),
-            (["data", "events"], [f"simulate {self.on_ring} {GRID} --phantom point -o"]),
-            (["image"], [f"simulate {self.on_ring} {GRID} --phantom point -o o.h5 --truth"]),
-            (["matrix"], [f"matrix {self.on_ring} {GRID} -o"]),
-            (["image"], [f"matrix {self.on_ring} {GRID} --lor 0,0,0,4,0,0 -o"]),
-            (["data", "events"], ["events convert e.petsird"]),
-            (["events"], ["events merge e.petsird e.petsird -o"]),
-            (["image"], ["smooth --fwhm-mm 3 x.nii"]),
-            (["picture"], [f"sinogram y.h5 --scanner {self.scanner} -o"]),
-            (["picture"], [f"scanner compare {self.scanner} -o"]),
-            (["scanner"], [f"scanner convert {self.scanner}"]),
-            (["picture"], [f"scanner check {self.scanner} --png"]),
-            (["picture"], [f"direct lut --tof-ps 600 {GRID} -o"]),
-            (["hdf5"], ["direct project --tof-ps 600 --image x.nii -o"]),
-            (["hdf5"], [f"direct deposit --events e.petsird {GRID} -o"]),
-            (["hdf5"], [f"direct factors --scanner {self.scanner} {GRID} -o"]),
-            (["image"], ["recon --operator direct --data v.h5 --tof-ps 600 -o"])):
-            for name in sorted(every.difference(*(kinds[one] for one in kind))):
-                self.refuse(2, [name, "must end in"], *command, name)
+        for of, command in self.cases("outputs"):
+            for name in sorted(every.difference(*(kinds[kind] for kind in of.split()))):
+                self.refuse(2, [name, "must end in"], command, name)
         for name, kind in (("n.npz", "hdf5"), ("n.h5", "tsv"), ("n.mtx", "npz"), ("n.tsv", "mtx")):
             self.refuse(2, "must end in", f"matrix {self.on_ring} {GRID} --format {kind} -o {name}")
 

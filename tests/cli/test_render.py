@@ -197,15 +197,11 @@ class Render(ProgramTest):
         self.assertEqual(self.json(f"render {self.on_ring} --at 3,0,0 --module 4 -o p")["modules"], [4])
 
     def test_refusals(self):
-        self.refuse(2, "--at", f"render {self.on_ring} -o p")
-        self.refuse(2, "--module", f"render {self.on_ring} --at 0,0,0 --module 8 -o p")
-        self.refuse(2, "exact", f"render {self.on_ring} --mode exact --at 0,0,0 -o p")
-        self.refuse(2, "--penetration", f"render {self.on_ring} --penetration --at 0,0,0 -o p")
+        self.refuse_each("render")
         for backend in ("compute", "native"):
             if backend == "native" or self.has_opengl():
                 self.refuse(2, "draws no correspondence images", f"render --scanner {self.scanner}",
                             f"--backend {backend} --at 0,0,0 -o p")
-        self.refuse(1, "ring.yaml", f"render {self.on_ring} --at 0,0,0 -o ring.yaml")
 
 
 class Compare(ProgramTest):
@@ -320,20 +316,7 @@ class Compare(ProgramTest):
         self.assertFalse(os.path.exists("c"))
 
     def test_refusals(self):
-        here = f"render {self.on_ring} --at 0,0,0 -o p"
-        for text in ("0", "4,", "2,x", "-3", "1.5", ",", "1 2", "99999999999"):
-            self.refuse(2, "--compare", f"{here} --compare={text}")
-        self.refuse(2, "ascend", f"{here} --compare 4,2")
-        self.refuse(2, "too many", f"{here} --compare", ",".join(map(str, range(1, 18))))
-        self.refuse(2, "--mode", f"{here} --compare 2 --mode exact")
-        self.refuse(2, "--penetration", f"{here} --compare 2 --penetration")
-        self.refuse(2, ["--rays", "--compare"], f"{here} --compare 2 --rays 2")
-        self.refuse(2, "--compare", f"{here} --voxel-mm 2")
-        self.refuse(2, "positive", f"{here} --compare --voxel-mm 2,0,2")
-        self.refuse(2, "modules 0 to 7", f"{here} --compare --module 8")
-        self.refuse(2, "-o", f"render {self.on_ring} --at 0,0,0 --compare")
-        self.refuse(2, "--at", f"render {self.on_ring} --compare -o p")
-        self.refuse(1, "ring.yaml", f"render {self.on_ring} --at 0,0,0 --compare -o ring.yaml")
+        self.refuse_each("compared pictures", here=f"render {self.on_ring} --at 0,0,0 -o p")
 
 
 class Pictures(ProgramTest):

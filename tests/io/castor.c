@@ -6,6 +6,7 @@
 #include "io/lists.h"
 #include "io/scanners.h"
 #include "io/scanners/castor_order.h"
+#include "io/text_cases.h"
 
 #define HEADER "castor_test.Cdh"
 #define DATA "castor_test.Cdf"
@@ -259,34 +260,15 @@ static void expect(const char *text, const char *sentence)
                   sentence);
 }
 
-#define LIST(name, events) "Data filename: " name "\nNumber of events: " events "\nData mode: list-mode\n"
 #define NAMED "Data filename: " DATA "\nNumber of events: 2\n"
 #define GOOD NAMED "Data mode: list-mode\n"
 
 static void bad_headers_are_refused(void **state)
 {
-    static const char *const cases[][2] = {
-        {"", "the header is empty"},
-        {"ring: {}\n", "is no CASToR data header"},
-        {"Data filename: " DATA "\nData mode: list-mode\n", "'number of events' is missing"},
-        {NAMED, "has no 'Data mode'"},
-        {"Data filename:\nNumber of events: 2\nData mode: list-mode\n", "names no data file"},
-        {LIST("gone.Cdf", "2"), "gone.Cdf, which castor_test.Cdh names, cannot be opened"},
-        {LIST(".", "2"), "is no regular file"},
-        {LIST(DATA, "two"), "'number of events' must be a whole number, found 'two'"},
-        {LIST(DATA, "-2"), "'number of events' is -2: it must lie between 0"},
-        {LIST(DATA, "1e18"), "'number of events' is 1e+18: it must lie between 0"},
-        {NAMED "Data mode: normalization\n", "data mode 'normalization'"},
-        {GOOD "Data type: SPECT\n", "only PET"},
-        {GOOD "Maximum number of lines per event: 4\n", "'maximum number of lines per event' is 4"},
-        {GOOD "Emission point flag: 1\n", "points of interaction"},
-        {GOOD "TOF information flag: 2\n", "'tof information flag' is 2"},
-        {GOOD "TOF information flag: 1\n", "it ends at byte 24, within event 1 of the 2"},
-        {GOOD "Histo TOF number of bins: 100000000\n", "'histo tof number of bins'"},
-        {NAMED "Data mode: histogram\nHisto TOF number of bins: 5\n", "no 'Histo TOF bin size (ps)'"}};
     uint32_t words[6] = {0, 0, 1, 0, 0, CRYSTALS};
     bytes_write(DATA, words, sizeof(words));
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) expect(cases[k][0], cases[k][1]);
+    for (struct text_cases cases = cases_of(IO_CASES, "castor"); next_case(&cases);)
+        expect(cases.fields[1], cases.fields[0]);
     words[2] = CRYSTALS;
     bytes_write(DATA, words, sizeof(words));
     expect(GOOD, "2 of 2 events name crystals that heptagon: small lacks, first event 0");

@@ -3,6 +3,7 @@
  *
  * Numbers per crystal: arrays as our own writer and NumPy write them, text files, and errors in either. */
 #include "io/scanners.h"
+#include "io/text_cases.h"
 
 #define FILE_NAME "crystal_values_test"
 
@@ -72,21 +73,9 @@ static void doubles_are_read(void **state)
 
 static void wrong_arrays_are_refused(void **state)
 {
-    static const char *const cases[][2] = {
-        {"{'descr': '>f8', 'fortran_order': False, 'shape': (36,) }", "astype('<f4')"},
-        {"{'descr': '<i8', 'fortran_order': False, 'shape': (36,) }", "astype('<f4')"},
-        {"{'descr': '<f8', 'fortran_order': True, 'shape': (6, 6) }", "is in Fortran order"},
-        {"{'descr': '<f8', 'fortran_order': False, 'shape': (35,) }",
-         "holds 35 numbers where small ring has 36 crystals"},
-        {"{'descr': '<f8', 'fortran_order': False, 'shape': () }", "holds 1 numbers"},
-        {"{'descr': '<f8', 'fortran_order': False, 'shape': (99999, 99999, 99999, 99999) }", "header is damaged"},
-        {"{'descr': '<f8', 'fortran_order': False, 'shape': (36", "header is damaged"},
-        {"{'descr': '<f8', 'fortran_order': False}", "header is damaged"},
-        {"{'descr': '<f8', 'shape': (36,) }", "header is damaged"},
-        {"", "astype('<f4')"}};
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
-        write_doubles(1, cases[k][0], 0);
-        expect(cases[k][1]);
+    for (struct text_cases cases = cases_of(IO_CASES, "npy"); next_case(&cases);) {
+        write_doubles(1, cases.fields[1], 0);
+        expect(cases.fields[0]);
     }
     for (int version = 0; version <= 4; version += 4) {
         write_doubles(version, good_header, 0);
@@ -114,17 +103,9 @@ static void text_is_read(void **state)
 
 static void wrong_text_is_refused(void **state)
 {
-    static const char *const cases[][2] = {{"", "holds 0 numbers where small ring has 36"},
-                                           {"# nothing", "holds 0 numbers"},
-                                           {"1 2 3", "holds 3 numbers"},
-                                           {"1\n2\nthree\n", FILE_NAME ":3: 'three' is not a number"},
-                                           {"1 2 0x", FILE_NAME ":1: '0x' is not a number"},
-                                           {"1 -2", FILE_NAME ":1: the number of crystal 1 is -2"},
-                                           {"\nnan", FILE_NAME ":2: the number of crystal 0 is nan"},
-                                           {"1e39", "must be finite"}};
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
-        text_write(FILE_NAME, cases[k][0]);
-        expect(cases[k][1]);
+    for (struct text_cases cases = cases_of(IO_CASES, "values"); next_case(&cases);) {
+        text_write(FILE_NAME, cases.fields[1]);
+        expect(cases.fields[0]);
     }
     char many[2 * CRYSTALS + 3];
     for (int k = 0; k < CRYSTALS + 1; k++) memcpy(many + 2 * (size_t)k, "1 ", 3);

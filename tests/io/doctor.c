@@ -4,6 +4,7 @@
  * The geometry doctor: every error that it knows is put into a scanner and must be found; correct scanners raise no
  * alarm. */
 #include "io/scanners.h"
+#include "io/text_cases.h"
 
 /* A scanner description in parts; a part that is NULL is taken from a correct scanner. */
 struct text {
@@ -139,78 +140,23 @@ static void a_sound_scanner_is_sound(void **state)
     expect(diagnosis, LR_NOTE, LR_FINDING_SIZE, "286261248 LORs");
 }
 
-#define SUSPECT(kind) LR_SUSPECT, LR_FINDING_##kind
-#define NOTE(kind) LR_NOTE, LR_FINDING_##kind
-#define BLOCK(pitch, face, depth) "crystals: [8, 64], pitch_mm: [" pitch "], face_mm: [" face "], depth_mm: " depth
-
 static void planted_errors_are_found(void **state)
 {
-    static const struct {
-        struct text text;
-        const char *words;
-        lr_severity severity;
-        lr_finding_kind kind;
-    } cases[] = {
-        /* In STIR's table this scanner has a radius of 174 mm, with 468 crystals of 1.17 mm. */
-        {{"radius_mm: 174, modules: 12",
-          "crystals: [39, 81], pitch_mm: [1.17, 1.17], face_mm: [1.12, 1.12], depth_mm: 13", "", ""},
-         "the radius looks like the diameter; a ring of radius 87.15 mm",
-         SUSPECT(RADIUS)},
-        /* radii and arcs */
-        {{.ring = "radius_mm: 656, modules: 56"}, "looks like the diameter", SUSPECT(RADIUS)},
-        {{.ring = "radius_mm: 146, modules: 56"}, "looks like half", SUSPECT(RADIUS)},
-        {{.ring = "radius_mm: 32.8, modules: 56"}, "the radius looks like cm", SUSPECT(UNITS)},
-        {{.ring = "radius_mm: 12.91, modules: 56"}, "the radius looks like inch", SUSPECT(UNITS)},
-        {{.ring = "radius_mm: 328, modules: 76"}, "more than there is room for", SUSPECT(ARC)},
-        {{.ring = "radius_mm: 328, modules: 40"}, "filled to 85 % or more", NOTE(ARC)},
-        {{.ring = "radius_mm: 328, modules: 50"}, "filled to 85 % or more", NOTE(ARC)},
-        /* units */
-        {{.module = BLOCK("0.409, 0.40625", "0.4, 0.4", "20"), .rest = ""},
-         "the crystal pitch around looks like cm",
-         SUSPECT(UNITS)},
-        {{.module = BLOCK("0.161, 0.16", "0.15, 0.15", "20"), .rest = ""},
-         "the crystal pitch around looks like inch",
-         SUSPECT(UNITS)},
-        {{.rest = "tof: {resolution_ps: 0.5}\n"}, "looks like ns (500 ps)", SUSPECT(UNITS)},
-        {{.rest = "tof: {resolution_ps: 500000}\n"}, "tells nothing within a bore", SUSPECT(UNITS)},
-        {{.rest = "crystal_mu_per_mm: 0.87\n"}, "looks like 1/cm", SUSPECT(UNITS)},
-        {{.rest = "crystal_mu_per_mm: 0.0087\n"}, "hardly more than water", SUSPECT(UNITS)},
-        {{.module = BLOCK("4.09, 4.0625", "4, 4", "200"), .rest = ""}, "longer than any scanner's", SUSPECT(UNITS)},
-        /* All lengths are in cm, or in inches: their ratios are right, and only the depth in which photons stop
-           reveals the unit. */
-        {{"radius_mm: 32.8, modules: 56", BLOCK("0.409, 0.40625", "0.4, 0.4", "2.0"), "min_module_difference: 9",
-          "crystal_mu_per_mm: 0.087\n"},
-         "stop 16 % of the photons",
-         SUSPECT(UNITS)},
-        {{"radius_mm: 12.913, modules: 56", BLOCK("0.161, 0.16", "0.15, 0.15", "0.7874"), "min_module_difference: 9",
-          "crystal_mu_per_mm: 0.087\n"},
-         "or inch (20 mm)",
-         SUSPECT(UNITS)},
-        /* lengths */
-        {{.rest = "axial_length_mm: 520\n"}, "half of the rings seem to be missing", SUSPECT(LENGTH)},
-        {{.rest = "axial_length_mm: 130\n"}, "counted twice", SUSPECT(LENGTH)},
-        {{.rest = "axial_length_mm: 26\n"}, "looks like cm", SUSPECT(LENGTH)},
-        {{.rest = "axial_length_mm: 2600\n"}, "looks like cm", SUSPECT(LENGTH)},
-        {{.rest = "axial_length_mm: 10.24\n"}, "looks like inch", SUSPECT(LENGTH)},
-        {{.rest = "axial_length_mm: 240\n"}, "8.3 % too much", SUSPECT(LENGTH)},
-        /* Rings of 260 mm, a gap of 300 mm between them. */
-        {{.ring = "radius_mm: 328, modules: 56, rings: 2, ring_pitch_mm: 560", .rest = ""},
-         "from z = -150 to 150 mm there are no crystals, and modules are 260 mm long",
-         NOTE(GAP)},
-        /* rules */
-        {{.rules = "field_of_view_mm: 700"}, "wider than the bore", SUSPECT(COINCIDENCE)},
-        {{.rules = "field_of_view_mm: 57.6"}, "it looks like cm", SUSPECT(COINCIDENCE)},
-        {{.rules = "field_of_view_mm: 576, min_module_difference: 20"}, "contradict each other", SUSPECT(COINCIDENCE)},
-        {{.rules = "min_module_difference: 28"}, "nearly opposite", SUSPECT(COINCIDENCE)},
-        {{.rules = "max_ring_difference: 64"}, "leave no LOR out", NOTE(COINCIDENCE)},
-        {{.rules = "max_ring_difference: 0"}, "without oblique LORs", NOTE(COINCIDENCE)},
-        {{.rules = "min_module_difference: 29"}, "must lie between 0 and 28", SUSPECT(REFUSED)},
-        {{.rules = "field_of_view_mm: 0.5"}, "0 % of the bore", SUSPECT(COINCIDENCE)},
-        /* impossible values */
-        {{.module = BLOCK("4.09, 4.0625", "4.2, 4", "20")}, "0.11 mm more than the pitch", SUSPECT(REFUSED)},
-        {{.rest = "detection_depth_mm: 30\n"}, "beyond the 20 mm long crystals", SUSPECT(REFUSED)}};
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++)
-        expect(diagnose(cases[k].text, NULL), cases[k].severity, cases[k].kind, cases[k].words);
+    for (struct text_cases cases = cases_of(IO_CASES, "doctor"); next_case(&cases);) {
+        struct text text = {NULL};
+        const char **parts[] = {&text.ring, &text.module, &text.rules, &text.rest};
+        for (int k = 2; k < CASE_FIELDS && cases.fields[k][0] != '\0'; k++) {
+            static const char *const names[] = {"ring:", "module:", "rules:", "rest:"};
+            int part = 0;
+            while (strncmp(cases.fields[k], names[part], strlen(names[part])) != 0) assert_true(++part < 4);
+            const char *value = cases.fields[k] + strlen(names[part]);
+            *parts[part] = value + strspn(value, " ");
+        }
+        lr_finding_kind kind = LR_FINDING_ARC;
+        while (strcmp(strchr(cases.fields[1], ' ') + 1, lr_finding_kind_name(kind)) != 0)
+            assert_true(++kind <= LR_FINDING_HIDING);
+        expect(diagnose(text, NULL), cases.fields[1][0] == 's' ? LR_SUSPECT : LR_NOTE, kind, cases.fields[0]);
+    }
 }
 
 /* Rings filled by modules to any degree: a ring that raises no alarm is suspected when its radius is doubled,

@@ -10,6 +10,7 @@
 #include "io/images/formats.h"
 #include "io/projdata_files.h"
 #include "io/scanners/scanner_formats.h"
+#include "io/text_cases.h"
 
 #include <ctype.h>
 #include <hdf5.h>
@@ -29,191 +30,8 @@ static struct {
 /* Reads a file and returns the result as text; NULL: the file is refused. */
 typedef char *make_function(const char *path);
 
-/* --- good files --- */
-
-#define IMAGE                                                                                                          \
-    "name of data file := voxels\n!number format := float\n!number of bytes per pixel := 4\n"                          \
-    "imagedata byte order := LITTLEENDIAN\n!matrix size [1] := 5\n!matrix size [2] := 4\n"                             \
-    "scaling factor (mm/pixel) [1] := 2\nscaling factor (mm/pixel) [2] := 3\n"
-#define THIRD "!matrix size [3] := 3\nscaling factor (mm/pixel) [3] := 4\n"
-
-static const char geom[] =
-    "modality: PET\nscanner name: mine\nnumber of elements: 1024\nnumber of layers: 1\nscanner radius: 60\n"
-    "number of rsectors: 8\nnumber of rsectors axial: 2\nrsector gap axial: 1\nnumber of modules transaxial: 2\n"
-    "number of modules axial: 2\nnumber of submodules transaxial: 2\nnumber of submodules axial: 2\n"
-    "number of crystals transaxial: 2\nnumber of crystals axial: 2\ncrystals size depth: 10\n"
-    "crystals size trans: 3\ncrystals size axial: 2\nfield of view axial: 30\n";
-static const char geom_trials[] =
-    "scanner name: another|number of elements: 193|number of layers: 2|scanner radius: 70|number of rsectors: 9|"
-    "number of rsectors axial: 3|rsector gap axial: 4|rsectors first angle: 10|rsectors angular span: 300|"
-    "rsectors nbZShift: 1|rsectors nbZShift: 2\nrsectors ZShift: 0,1|rotation direction: CCW|"
-    "number of modules transaxial: 3|number of modules axial: 3|module gap transaxial: 0.5|module gap axial: 0.5|"
-    "number of submodules transaxial: 3|number of submodules axial: 1|submodule gap transaxial: 0.5|"
-    "submodule gap axial: 0.5|number of crystals transaxial: 4|number of crystals axial: 3|"
-    "crystal gap transaxial: 0.2|crystal gap axial: 0.2|crystals size trans: 3.1|crystals size axial: 2.1|"
-    "crystals size depth: 11|mean depth of interaction: 3|min angle difference: 90";
-
-static const char hscan[] = "modality: PET\nscanner name: mine\nnumber of elements: 8\nnumber of layers: 1\n"
-                            "number of crystals in layer(s): 8\ncrystals size depth: 10\ncrystals size transaxial: 3\n"
-                            "crystals size axial: 2\nfield of view axial: 30\n";
-static const char hscan_trials[] =
-    "scanner name: another|number of elements: 9|number of layers: 2|number of crystals in layer(s): 7|"
-    "crystals size depth: 11|crystals size transaxial: 2.9|crystals size axial: 1.9|mean depth of interaction: 3|"
-    "min angle difference: 120";
-
-static const char cdh[] =
-    "Data filename: x.Cdf\nNumber of events: 2\nData mode: list-mode\nData type: PET\nScanner name: mine\n"
-    "Start time (s): 0\nDuration (s): 9\nCalibration factor: 1\nTOF information flag: 1\n"
-    "TOF resolution (ps): 300\nList TOF measurement range (ps): 2000\n";
-static const char cdh_trials[] =
-    "Data filename: gone.Cdf|Number of events: 3|Data mode: histogram|Data mode: NORM|=Data mode: LIST|"
-    "=Data mode: ListMode|=Data mode: 0|=Data type: pet|Scanner name: another|Duration (s): 10|"
-    "Attenuation correction flag: 1|Normalization correction flag: 1|Scatter correction flag: 1|"
-    "Random correction flag: 1|Coincidence kind flag: 1|TOF information flag: 0|TOF resolution (ps): 400|"
-    "List TOF measurement range (ps): 3000|List TOF quantization bin size (ps): 50|=POI correction flag: 0,0,0|"
-    "=Some TOF resolution (ps): 400";
-static const char histogram[] =
-    "Data filename: y.Cdf\nNumber of events: 1\nData mode: histogram\nScanner name: mine\nDuration (s): 9\n"
-    "Histo TOF number of bins: 2\nHisto TOF bin size (ps): 100\nTOF information flag: 1\nTOF resolution (ps): 300\n";
-static const char histogram_trials[] = "Histo TOF number of bins: 3|Histo TOF bin size (ps): 200";
-
-static const char buckets[] =
-    "!INTERFILE :=\nScanner type := mine\nNumber of rings := 6\nNumber of detectors per ring := 48\n"
-    "Inner ring diameter (cm) := 10\nAverage depth of interaction (cm) := 0.5\n"
-    "Distance between rings (cm) := 0.3\nView offset (degrees) := 10\n"
-    "Number of blocks per bucket in transaxial direction := 2\nNumber of crystals per block in axial direction := 3\n"
-    "Number of crystals per block in transaxial direction := 3\nNumber of detector layers := 1\n"
-    "Scanner geometry (BlocksOnCylindrical/Cylindrical/Generic) := BlocksOnCylindrical\n"
-    "Distance between crystals in axial direction (cm) := 0.3\n"
-    "Distance between crystals in transaxial direction (cm) := 0.5\n"
-    "Distance between blocks in axial direction (cm) := 1\n"
-    "Distance between blocks in transaxial direction (cm) := 1.7\n!END OF INTERFILE :=\n";
-static const char buckets_trials[] =
-    "Scanner type := another|Scanner type :=\noriginating system := another|Number of rings := 3|"
-    "Number of detectors per ring := 54|Inner ring diameter (cm) := 12|Average depth of interaction (cm) := 0.4|"
-    "View offset (degrees) := 20|Number of detector layers := 2|Maximum number of non-arc-corrected bins := 20|"
-    "Number of crystals per block in transaxial direction := 4|"
-    "Number of crystals per block in axial direction := 2|Number of blocks per bucket in transaxial direction := 1|"
-    "Scanner geometry := Cylindrical|Scanner geometry (BlocksOnCylindrical/Cylindrical/Generic) := Spherical|"
-    "Distance between crystals in axial direction (cm) := 0.2|"
-    "Distance between crystals in transaxial direction (cm) := 0.4|"
-    "Distance between blocks in axial direction (cm) := 1.1|"
-    "Distance between blocks in transaxial direction (cm) := 1.8|"
-    "Scanner geometry := Generic\nName of crystal map := gone.txt|TOF timing resolution (ps) := 300|"
-    "Timing resolution (ps) := 300|maximum ring difference per segment := {1}|"
-    "=start horizontal bed position (mm) := 30|=applied corrections := {arc correction}";
-static const char cylinder[] =
-    "!INTERFILE :=\nNumber of rings := 6\nNumber of detectors per ring := 48\nInner ring diameter (cm) := 10\n"
-    "Distance between rings (cm) := 0.3\nNumber of crystals per block in transaxial direction := 6\n"
-    "!END OF INTERFILE :=\n";
-static const char cylinder_trials[] = "Distance between rings (cm) := 0.4";
-
-static const char data_trials[] =
-    "name of data file := gone.s|imagedata byte order := BIGENDIAN|imagedata byte order :=\n"
-    "image data byte order := BIGENDIAN|!number format := signed integer|!number of bytes per pixel := 2|"
-    "number of dimensions := 5|matrix axis label [1] := view|matrix axis label [4] := timing positions|"
-    "!matrix size [1] := 3|data offset in bytes[1] := 4|data starting block := 1|image scaling factor[1] := 2|"
-    "quantification units := 2|minimum ring difference per segment := {0}|maximum ring difference per segment := {0}|"
-    "applied corrections := {arc correction}|applied corrections := {normalisation}|=applied corrections := {None}|"
-    "number of time frames := 2|Number of rings := 7|Number of detectors per ring := 11|View offset (degrees) := 30|"
-    "Number of detector layers := 2|Scanner geometry := Generic";
-
-static const char stir_image[] =
-    "!INTERFILE :=\n!version of keys := STIR4.0\n" IMAGE THIRD "!PET data type := Image\n!END OF INTERFILE :=\n";
-static const char stir_image_trials[] =
-    "name of data file := gone|imagedata byte order := BIGENDIAN|"
-    "imagedata byte order :=\nimage data byte order := BIGENDIAN|!number format := unsigned integer|"
-    "!number of bytes per pixel := 8|!matrix size [1] := 3|!matrix size [4] := 2|matrix axis label [1] := view|"
-    "data offset in bytes := 4|data starting block := 1|version of keys := CASToRv3.1|"
-    "scaling factor (mm/pixel) [1] := 3|first pixel offset (mm) [2] := 3|image scaling factor [1] := 2|"
-    "image scaling factor := {1, 2, 3}|quantification units := 2|=quantification units := kBq/ml";
-static const char castor_image[] =
-    "!INTERFILE :=\n" IMAGE "scale factor (mm/pixel) [3] := 4\n!matrix size [3] := 3\n!END OF INTERFILE :=\n";
-static const char castor_image_trials[] =
-    "scale factor (mm/pixel) [3] := 5|origin (mm) [1] := 2|offset [2] := 2|rescale slope := 2|"
-    "data rescale slope := 2|rescale intercept := 2|data rescale intercept := 2|data rescale offset := 2|"
-    "%sms-mi header name space := image subheader";
-static const char gate_image[] =
-    "!INTERFILE :=\n" IMAGE "!total number of images := 3\nslice thickness (pixels) := 4\n!END OF INTERFILE :=\n";
-static const char gate_image_trials[] =
-    "!total number of images := 2|number of images := 2|!number of slices := 2|slice thickness (pixels) := 5|"
-    "centre-centre slice separation (pixels) := 5|center-center slice separation (pixels) := 5|"
-    "=centre-centre slice separation (pixels) := 4";
-
-static const char siemens[] =
-    "!INTERFILE:=\n%SMS-MI header name space:=PETLINK bin address\nname of data file:=x.l\n"
-    "data format:=CoincidenceList\nnumber of rings:=4\n%number of projections:=20\n%number of views:=16\n"
-    "%maximum ring difference:=2\n%axial compression:=1\n%LM event and tag words format (bits):=32\n"
-    "%total listmode word counts:=3\n%study time (hh:mm:ss GMT+00:00):=17:00:35\n";
-static const char siemens_trials[] =
-    "name of data file:=gone.l|data format:=sinogram|data offset in bytes:=4|%LM event and tag words format (bits):=64|"
-    "%axial compression:=11|%maximum ring difference:=1|%number of projections:=18|%number of views:=15|"
-    "number of rings:=5|%number of TOF time bins:=13|%total listmode word counts:=99";
-
-static const char meta[] =
-    "ObjectType = Image\nNDims = 3\nDimSize = 5 4 3\nElementType = MET_FLOAT\nElementDataFile = voxels\n";
-static const char meta_trials[] =
-    "NDims = 2|DimSize = 5 4 2|ElementSpacing = 1 2 3|ElementSize = 1 2 3|Offset = 1 2 3|Position = 1 2 3|"
-    "Origin = 1 2 3|TransformMatrix = 0 1 0 1 0 0 0 0 1|Orientation = 0 1 0 1 0 0 0 0 1|"
-    "Rotation = 0 1 0 1 0 0 0 0 1|ElementType = MET_INT|ElementByteOrderMSB = True|BinaryDataByteOrderMSB = True|"
-    "HeaderSize = 4|ElementDataFile = gone";
-
-static const char nifti[] =
-    "sizeof_hdr = 348\nregular = r\ndim = 3 5 4 3 1 1 1 1\ndatatype = 4\nbitpix = 16\npixdim = 1 2 3 4 0 0 0 0\n"
-    "vox_offset = 352\nscl_slope = 3\nscl_inter = 1\nxyzt_units = 2\nqoffset_x = -4\nqoffset_y = -5\nqoffset_z = -6\n"
-    "qform_code = 1\nsform_code = 1\nsrow_x = 2 0 0 -4\nsrow_y = 0 3 0 -5\nsrow_z = 0 0 4 -6\nmagic = n+1\n";
-/* Datatype 512 needs no other bitpix: unsigned numbers have the size of those in the good file. */
-static const char nifti_trials[] =
-    "sizeof_hdr = 540|dim = 3 5 4 2 1 1 1 1|dim = 4 5 4 3 2 1 1 1|dim = 5 5 4 3 1 3 1 1|=dim = 3 5 4 3 7 7 7 7|"
-    "=dim = 7 5 4 3 1 1 1 1|datatype = 512|datatype = 32|datatype = 2304|datatype = 8\nbitpix = 32|"
-    "pixdim = 1 2 3 5 0 0 0 0|pixdim = -1 2 3 4 0 0 0 0|=pixdim = 1 2 3 4 77 77 77 77|"
-    "sform_code = 0\npixdim = 1 2 0 4 0 0 0 0|sform_code = 0\npixdim = 1 2 nan 4 0 0 0 0|vox_offset = 354|"
-    "vox_offset = 352.5|vox_offset = nan|scl_slope = 2|scl_slope = 0|scl_slope = inf|scl_inter = 2|scl_inter = nan|"
-    "xyzt_units = 1|xyzt_units = 3|xyzt_units = 5|=xyzt_units = 0|=xyzt_units = 26|quatern_b = 1|quatern_c = 0.01|"
-    "quatern_d = 0.7071068|qoffset_x = -3|qoffset_y = -4|qoffset_z = -7|=qoffset_z = -6.1|"
-    "sform_code = 0\nqform_code = 0|srow_x = 2 0 0 -3|srow_y = 0 -3 0 4|srow_z = 0 0.1 4 -6|magic = ni1";
-
-static const char safir[] =
-    "signature = SAFIR CListModeData\ntime = 5\ntype = 0\nringA = 1\nringB = 2\ndetA = 1\ndetB = 13\nlayerA = 0\n"
-    "layerB = 0\n";
-static const char safir_trials[] =
-    "signature = SAFIR CListModeDatb|type = 1|isDelayed = 1|ringA = 2|ringB = 3|detA = 2|detB = 14|layerA = 1|"
-    "layerB = 1|time = 500";
-
-static const char word_list[] = "0 event = 1073741894\n100 time = 7\n";
 static const char words_header[] = "!INTERFILE:=\nname of data file:=words.l\nnumber of rings:=4\n"
                                    "%number of projections:=20\n%number of views:=16\n";
-static const char word_trials[] = "0 event = 1073741873|0 event = 70|100 time = 9";
-
-static const char map[] = "ring = 1\ndet = 1\nlayer = 0\n";
-static const char map_trials[] = "ring = 9|det = 99|layer = 1|x = 7|y = 7|z = 7";
-static const char map_scanner_trials[] = "# depth_mm = 11|# face_mm = 3 3.5|z = 7";
-
-static const char ge[] =
-    "MiceList/TofCoinc = 1 2 3 13 26\nHeaderData/SystemGeometry/axialCrystalsPerBlock = 2\n"
-    "HeaderData/SystemGeometry/axialBlocksPerModule = 2\nHeaderData/SystemGeometry/axialModulesPerSystem = 1\n"
-    "HeaderData/SystemGeometry/radialCrystalsPerBlock = 3\nHeaderData/SystemGeometry/radialBlocksPerModule = 1\n"
-    "HeaderData/SystemGeometry/radialModulesPerSystem = 8\n"
-    "HeaderData/SystemGeometry/effectiveRingDiameter = 128\nHeaderData/SystemGeometry/detectorAxialSize = 20.4\n";
-static const char ge_trials[] =
-    "MiceList/TofCoinc = 1 2 3 14 26|MiceList/TofCoinc = 1 2 3 13 -13|"
-    "HeaderData/SystemGeometry/axialCrystalsPerBlock = 3|HeaderData/SystemGeometry/axialBlocksPerModule = 1|"
-    "HeaderData/SystemGeometry/axialModulesPerSystem = 2|HeaderData/SystemGeometry/radialCrystalsPerBlock = 4|"
-    "HeaderData/SystemGeometry/radialBlocksPerModule = 2|HeaderData/SystemGeometry/radialModulesPerSystem = 9|"
-    "HeaderData/SystemGeometry/effectiveRingDiameter = 119|HeaderData/SystemGeometry/effectiveRingDiameter = 141|"
-    "=HeaderData/SystemGeometry/effectiveRingDiameter = 0|HeaderData/SystemGeometry/detectorAxialSize = 22|"
-    "HeaderData/SystemGeometry/transaxial_crystal_0_offset = 50|"
-    "=HeaderData/SystemGeometry/transaxial_crystal_0_offset = -4.5|"
-    "HeaderData/SystemGeometry/timingResolutionInPico = 400|=HeaderData/SystemGeometry/timingResolutionInPico = 0|"
-    "HeaderData/AcqStats/frameDuration = 2000|"
-    "=HeaderData/AcqParameters/EDCATParameters/coincTimingPrecision = 0.0130208";
-
-static const char corrections[] =
-    "correction_lists/sens = 0.5 0.25\ncorrection_lists/atten = 0.75 1\ncorrection_lists/contam = 3 4\n"
-    "all_xtals/xtal_ids = 2 1 13 3 3 1 14 2\nall_xtals/sens = 0.5 0.25\nall_xtals/atten = 0.75 1\n";
-static const char corrections_trials[] =
-    "correction_lists/sens = 0.5 0.5|correction_lists/atten = 0.75 0.5|correction_lists/contam = 3 5|"
-    "all_xtals/xtal_ids = 2 1 13 3 3 1 15 2|all_xtals/sens = 0.5 0.5|all_xtals/atten = 0.75 0.5";
 
 /* Two formats whose readers have no table of their own, because no key in them is refused or warned of. */
 static const struct lr_known_key map_columns[] = {
@@ -467,34 +285,42 @@ static char *print_image(const char *path)
 
 /* --- formats --- */
 
-static const struct format {
+#define FORMAT(table, file, mark, reader, writer)                                                                      \
+    {                                                                                                                  \
+        .known = &(table), .name = (file), .separator = (mark), .make = (reader), .write = (writer)                    \
+    }
+static struct format {
     const struct lr_known_keys *known;
     const char *name, *separator;
-    const char *good;   /* NULL: the fixture's projection data */
-    const char *trials; /* lines of keys that are read, separated by '|'; '=' marks values that change nothing */
     make_function *make;
     write_function *write; /* NULL: the text is the file */
+    const char *good;
+    struct trial {
+        const char *line;
+        enum lr_key_outcome outcome;
+    } trials[64];
+    int num_trials;
 } formats[] = {
-    {&lr_geom_keys, "x.geom", ":", geom, geom_trials, print_scanner, NULL},
-    {&lr_hscan_keys, "x.hscan", ":", hscan, hscan_trials, print_scanner, NULL},
-    {&lr_castor_header_keys, "x.Cdh", ":", cdh, cdh_trials, print_events, NULL},
-    {&lr_castor_header_keys, "y.Cdh", ":", histogram, histogram_trials, print_events, NULL},
-    {&lr_stir_scanner_keys, "x.hs", ":=", buckets, buckets_trials, print_scanner, NULL},
-    {&lr_stir_scanner_keys, "y.hs", ":=", cylinder, cylinder_trials, print_scanner, NULL},
-    {&lr_stir_data_keys, "data.hs", ":=", NULL, data_trials, print_data, NULL},
-    {&lr_interfile_image_keys, "x.hv", ":=", stir_image, stir_image_trials, print_image, NULL},
-    {&lr_interfile_image_keys, "x.hdr", ":=", castor_image, castor_image_trials, print_image, NULL},
-    {&lr_interfile_image_keys, "y.hv", ":=", gate_image, gate_image_trials, print_image, NULL},
-    {&lr_siemens_keys, "siemens.hdr", ":=", siemens, siemens_trials, print_events, NULL},
-    {&lr_metaimage_keys, "x.mhd", "=", meta, meta_trials, print_image, NULL},
-    {&lr_nifti_keys, "x.nii", "=", nifti, nifti_trials, print_image, write_nifti},
-    {&lr_safir_fields, "x.safir", "=", safir, safir_trials, print_events, write_safir},
-    {&map_keys, "x.map", "=", map, map_trials, print_events, write_map},
-    {&map_keys, "x.txt", "=", map, map_scanner_trials, print_scanner, write_map},
-    {&lr_siemens_words, "words.l", "=", word_list, word_trials, print_events, write_words},
-    {&lr_ge_keys, "x.BLF", "=", ge, ge_trials, print_events, write_hdf5},
-    {&corrections_keys, "corrections.h5", "=", corrections, corrections_trials, print_corrections, write_hdf5},
-    {&lr_petsird_keys, NULL, NULL, NULL, NULL, NULL, NULL}, /* test_events.py tests its keys */
+    FORMAT(lr_geom_keys, "x.geom", ":", print_scanner, NULL),
+    FORMAT(lr_hscan_keys, "x.hscan", ":", print_scanner, NULL),
+    FORMAT(lr_castor_header_keys, "x.Cdh", ":", print_events, NULL),
+    FORMAT(lr_castor_header_keys, "y.Cdh", ":", print_events, NULL),
+    FORMAT(lr_stir_scanner_keys, "x.hs", ":=", print_scanner, NULL),
+    FORMAT(lr_stir_scanner_keys, "y.hs", ":=", print_scanner, NULL),
+    FORMAT(lr_stir_data_keys, "data.hs", ":=", print_data, NULL),
+    FORMAT(lr_interfile_image_keys, "x.hv", ":=", print_image, NULL),
+    FORMAT(lr_interfile_image_keys, "x.hdr", ":=", print_image, NULL),
+    FORMAT(lr_interfile_image_keys, "y.hv", ":=", print_image, NULL),
+    FORMAT(lr_siemens_keys, "siemens.hdr", ":=", print_events, NULL),
+    FORMAT(lr_metaimage_keys, "x.mhd", "=", print_image, NULL),
+    FORMAT(lr_nifti_keys, "x.nii", "=", print_image, write_nifti),
+    FORMAT(lr_safir_fields, "x.safir", "=", print_events, write_safir),
+    FORMAT(map_keys, "x.map", "=", print_events, write_map),
+    FORMAT(map_keys, "x.txt", "=", print_scanner, write_map),
+    FORMAT(lr_siemens_words, "words.l", "=", print_events, write_words),
+    FORMAT(lr_ge_keys, "x.BLF", "=", print_events, write_hdf5),
+    FORMAT(corrections_keys, "corrections.h5", "=", print_corrections, write_hdf5),
+    FORMAT(lr_petsird_keys, NULL, NULL, NULL, NULL), /* test_events.py tests its keys */
 };
 enum { NUM_FORMATS = sizeof(formats) / sizeof(formats[0]), NUM_TEXTS = NUM_FORMATS - 1 };
 
@@ -506,11 +332,6 @@ static void keep_sentence(void *user, lr_log_level level, lr_status status, cons
         const size_t used = strlen(fixture.warnings);
         snprintf(fixture.warnings + used, ROOM - used, "%s\n", sentence);
     }
-}
-
-static const char *good_of(const struct format *format)
-{
-    return format->good != NULL ? format->good : fixture.projection_data;
 }
 
 static char *make(const struct format *format, const char *header)
@@ -580,10 +401,10 @@ static void try_line(const struct format *format, const char *line, enum lr_key_
     size_t length;
     const char *begin = key_of(format, last_line(line), &length);
     snprintf(key, sizeof(key), "'%.*s'", (int)length, begin);
-    char *usual = make(format, good_of(format));
+    char *usual = make(format, format->good);
     if (usual == NULL) fail_msg("%s", fixture.error);
     memcpy(usual_warnings, fixture.warnings, ROOM);
-    edit(format, good_of(format), line, header);
+    edit(format, format->good, line, header);
     char *made = make(format, header);
     const bool is_told = strcmp(fixture.warnings, usual_warnings) != 0;
     const bool is_same = made != NULL && strcmp(made, usual) == 0;
@@ -603,11 +424,10 @@ static void try_line(const struct format *format, const char *line, enum lr_key_
 static bool has_trial(const struct lr_known_keys *known, const char *key)
 {
     const size_t length = strcspn(key, "*");
-    char trial[128];
     for (int n = 0; n < NUM_TEXTS; n++) {
-        for (int t = 0; formats[n].known == known && element_of(formats[n].trials, t, trial); t++) {
+        for (int t = 0; formats[n].known == known && t < formats[n].num_trials; t++) {
             size_t own_length;
-            const char *own = key_of(&formats[n], last_line(trial), &own_length);
+            const char *own = key_of(&formats[n], last_line(formats[n].trials[t].line), &own_length);
             const char *rest = own + length + (own[length] == ' ');
             if (strncasecmp(own, key, length) == 0 && (own_length == length || key[length] == '*' || *rest == '[' ||
                                                        (known->finds_parts && own[length] != ' ')))
@@ -622,8 +442,8 @@ static void every_key_does_what_its_table_says(void **state)
     char key[128], value[128], line[512];
     for (int n = 0; n < NUM_TEXTS; n++) {
         const struct format *format = &formats[n];
-        for (int t = 0; element_of(format->trials, t, value); t++)
-            try_line(format, value + (*value == '='), *value == '=' ? LR_KEY_IDLE : LR_KEY_READ);
+        for (int t = 0; t < format->num_trials; t++)
+            try_line(format, format->trials[t].line, format->trials[t].outcome);
         for (int r = 0; r < format->known->count; r++) {
             const struct lr_known_key *row = &format->known->rows[r];
             for (int k = 0; element_of(row->keys, k, key); k++) {
@@ -650,7 +470,7 @@ static void blanks_change_nothing(void **state)
 {
     for (int n = 0; n < NUM_TEXTS; n++) {
         const struct format *format = &formats[n];
-        const char *good = good_of(format);
+        const char *good = format->good;
         if (format->write != NULL) continue;
         char *usual = make(format, good);
         for (int way = 0; way < 3 && formats[n].known != &lr_metaimage_keys; way++) {
@@ -705,6 +525,29 @@ static void the_page_has_these_tables(void **state)
         fail_msg("%s has other tables than src/io: put what 'test_io_header_keys print' prints there", KEYS_PAGE);
 }
 
+static const char *good_of(const char *name)
+{
+    const struct format *format = formats;
+    while (strcmp(format->name, name) != 0) format++;
+    return format->good;
+}
+
+static void read_formats(void)
+{
+    for (struct format *format = formats; format < formats + NUM_TEXTS; format++) {
+        format->good = fixture.projection_data;
+        for (struct text_cases cases = cases_of(IO_TESTS "/header_keys.txt", format->name); next_case(&cases);) {
+            if (strcmp(cases.fields[0], "good") == 0) {
+                format->good = cases.fields[1];
+                continue;
+            }
+            assert_true(format->num_trials < length_of(format->trials));
+            const bool is_idle = strcmp(cases.fields[0], "idle") == 0;
+            format->trials[format->num_trials++] = (struct trial){cases.fields[1], is_idle ? LR_KEY_IDLE : LR_KEY_READ};
+        }
+    }
+}
+
 static int begin(void **state)
 {
     const struct test_folder *folder = &fixture.folder;
@@ -729,8 +572,9 @@ static int begin(void **state)
     bytes_write(file_in(folder, "x.Cdf"), list, sizeof(list));
     bytes_write(file_in(folder, "y.Cdf"), bins, sizeof(bins));
     bytes_write(file_in(folder, "x.l"), words, sizeof(words));
-    write_map(file_in(folder, "octagon.map"), map);
-    write_safir(file_in(folder, "octagon.safir"), safir);
+    read_formats();
+    write_map(file_in(folder, "octagon.map"), good_of("x.map"));
+    write_safir(file_in(folder, "octagon.safir"), good_of("x.safir"));
     text_write(file_in(folder, "words.hdr"), words_header);
     const char *path = file_in(folder, "data.hs");
     assert_int_equal(lr_lor_data_write(path, fixture.even, numbered(fixture.even), NULL), LR_OK);

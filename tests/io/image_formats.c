@@ -4,6 +4,7 @@
  * Images in the formats of STIR, CASToR, ITK and NumPy, and what NIfTI has in common with them. Images written are
  * read back, known voxels lie where the rules of each format put them, and invalid files are refused. */
 #include "io/images.h"
+#include "io/text_cases.h"
 
 /* Files to write, and the file of voxels beside each header. Text headers have decimal numbers with 15 digits. */
 static const struct {
@@ -88,69 +89,19 @@ static void assert_value(const lr_image *image, const struct place *place, const
     "scaling factor (mm/pixel) [2] := 3\nscaling factor (mm/pixel) [3] := 4\n"
 #define FLOATS "imagedata byte order := LITTLEENDIAN\n!number format := float\n!number of bytes per pixel := 4\n"
 #define HEAD "!INTERFILE :=\nname of data file := voxels\n"
-#define OFFSETS                                                                                                        \
-    "first pixel offset (mm) [1] := -10\nfirst pixel offset (mm) [2] := -20\nfirst pixel offset (mm) [3] := 7\n"
 #define END "!END OF INTERFILE :=\n"
 
 static void test_places(void **state)
 {
-    enum { LAST = num_voxels - 1, CENTRE = 2 + 5 * (2 + 4 * 1) /* voxel (5/2, 4/2, middle) */ };
-    static const struct {
-        const char *what, *name, *header;
-        struct place places[6]; /* up to the first entry of zeros */
-    } cases[] = {
-        /* The axis passes through voxel n/2 for even n, too. x, y and z have the opposite direction to ours. The
-         * middle plane is that of the scanner. */
-        {"STIR",
-         "a.hv",
-         "!INTERFILE :=\r\n; comment := 1\nname of data file := voxels\n" FLOATS SIZES END "matrix size [1] := 7\n",
-         {{{0, 0, 0}, CENTRE}, {{4, 6, 4}, 0}, {{2, 6, 4}, 1}, {{4, 3, 4}, 5}, {{4, 6, 0}, 20}}},
-        /* x_STIR = -10 + 2 i, y_STIR = -20 + 3 j, z_STIR = 7 + 4 (k - 1) */
-        {"STIR's offsets",
-         "a.hv",
-         HEAD FLOATS SIZES OFFSETS "image scaling factor [1] := 2\n",
-         {{{10, 20, -3}, 0}, {{2, 11, -11}, 2 * LAST}}},
-        /* The first plane of the file is our last. */
-        {"STIR's planes",
-         "a.hv",
-         "\xef\xbb\xbf!INTERFILE :=\nname of data  file := voxels\n" FLOATS SIZES
-         "image scaling factor [1] := {2, 3, 5}\n" END,
-         {{{2, 6, 4}, 2 * 1}, {{4, 6, 0}, 3 * 20}, {{4, 6, -4}, 5 * 40}}},
-        /* CASToR uses the same key for the position of the middle; only its x axis has the opposite direction to
-           ours. */
-        {"CASToR",
-         "a.hdr",
-         "!INTERFILE :=\n!version of keys := CASToRv3.1\n!name of data file := voxels\n" FLOATS SIZES,
-         {{{4, -4.5, -4}, 0}, {{2, -4.5, -4}, 1}, {{4, -1.5, -4}, 5}, {{4, -4.5, 0}, 20}}},
-        {"CASToR's shortest headers, without first line",
-         "a.hdr",
-         "!name of data file := voxels\nimagedata byte order := LITTLEENDIAN\n!number format := short float\n"
-         "!number of bytes per pixel := 4\n" SIZES OFFSETS
-         "rescale slope := 3\nrescale intercept := -1\nquantification units := kbq/cc\n",
-         {{{14, -24.5, 3}, -1}, {{6, -15.5, 11}, 3 * LAST - 1}}},
-        {"STIR's keys under the other ending",
-         "a.hdr",
-         "!INTERFILE :=\n!version of keys := STIR4.0\nname of data file := voxels\n" FLOATS SIZES,
-         {{{4, 6, 4}, 0}}},
-        {"Siemens' keys under an ending that is CASToR's else",
-         "a.hdr",
-         "!INTERFILE:=\r\n%SMS-MI header name space:=image subheader\r\n!name of data file:=voxels\r\n"
-         "%patient orientation:=HFS\r\n" FLOATS
-         "matrix size[1]:=5\r\nmatrix size[2]:=4\r\nmatrix size[3]:=3\r\nscale factor (mm/pixel) [1]:=2\r\n"
-         "scale factor (mm/pixel) [2]:=3\r\nscale factor (mm/pixel) [3]:=4\r\n!END OF INTERFILE:=\r\n",
-         {{{4, 6, 4}, 0}, {{2, 6, 4}, 1}, {{4, 6, 0}, 20}}},
-        {"GATE's Interfile 3.3",
-         "a.hv",
-         HEAD "!version of keys := 3.3\n" FLOATS
-              "!total number of images := 3\n!matrix size [1] := 5\n!matrix size [2] := 4\n"
-              "scaling factor (mm/pixel) [1] := +2\nscaling factor (mm/pixel) [2] := +3\n!number of slices := 3\n"
-              "slice thickness (pixels) := +4\n" END,
-         {{{4, 6, 4}, 0}, {{4, 6, 0}, 20}}}};
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
-        lr_image *image = read_numbered(&files.folder, cases[k].name, cases[k].header);
-        for (const struct place *place = cases[k].places;
-             place == cases[k].places || place->value != 0 || place->at_mm[2] != 0; place++)
-            assert_value(image, place, cases[k].what);
+    for (struct text_cases cases = cases_of(IO_CASES, "places"); next_case(&cases);) {
+        lr_image *image = read_numbered(&files.folder, cases.fields[1], cases.fields[3]);
+        struct place place;
+        const char *at = cases.fields[2];
+        for (int used = 0; at[0] != '\0'; at += used + strspn(at + used, "; ")) {
+            double *mm = place.at_mm;
+            assert_int_equal(sscanf(at, "%lf %lf %lf %lf%n", &mm[0], &mm[1], &mm[2], &place.value, &used), 4);
+            assert_value(image, &place, cases.fields[0]);
+        }
     }
 }
 
@@ -290,47 +241,21 @@ static void test_number_types(void **state)
 
 /* --- refusals --- */
 
-static void refuse_each(const char *path, const char *const (*cases)[2], size_t count)
+static void refuse_each(const char *path, const char *section)
 {
-    for (size_t k = 0; k < count; k++) {
-        text_write(path, cases[k][0]);
-        assert_refused(path, cases[k][1]);
+    for (struct text_cases cases = cases_of(IO_CASES, section); next_case(&cases);) {
+        text_write(path, cases.fields[1]);
+        assert_refused(path, cases.fields[0]);
     }
 }
 
 static void test_interfile_refusals(void **state)
 {
-    static const char *const cases[][2] = {
-        {"", "the header is empty"},
-        {"INTERFIL :=\n", "does not begin with '!INTERFILE'"},
-        {HEAD FLOATS, "matrix size [1]"},
-        {"!INTERFILE :=\n" FLOATS SIZES END, "does not name its data file"},
-        {"!INTERFILE :=\nname of data file := none\n" FLOATS SIZES END, "No such file"},
-        {"!INTERFILE :=\nname of data file := .\n" FLOATS SIZES END, "no plain file"},
-        {HEAD FLOATS SIZES "matrix size [2] := 9999999999\n", "matrix size [2]"},
-        {HEAD FLOATS SIZES "matrix size [2] := -4\n", "matrix size [2]"},
-        {HEAD FLOATS SIZES "matrix size [2] := four\n", "must be a whole number, found 'four'"},
-        {HEAD FLOATS SIZES "matrix size [2] := 2147483647\n", "voxels"},
-        {HEAD FLOATS SIZES "matrix size [2] := 40000000\n" END, "is truncated"},
-        {HEAD FLOATS SIZES "matrix size [4] := 2\n", "2 volumes"},
-        {HEAD FLOATS SIZES "number of time frames := 3\n", "'number of time frames' is 3"},
-        {HEAD FLOATS SIZES "scaling factor (mm/pixel) [3] := 0\n", "greater than 0"},
-        {HEAD FLOATS SIZES "scaling factor (mm/pixel) [3] := nan\n", "must be a number"},
-        {HEAD FLOATS SIZES "first pixel offset (mm) [1] := inf\n", "must be a number"},
-        {HEAD FLOATS SIZES "number format := ascii\n", "format 'ascii'"},
-        {HEAD FLOATS SIZES "number of bytes per pixel := 3\n", "with 3 bytes"},
-        {HEAD FLOATS SIZES "imagedata byte order := middle\n", "neither LITTLEENDIAN nor"},
-        {HEAD FLOATS SIZES "data offset in bytes := -1\n", "begins at byte -1"},
-        {HEAD FLOATS SIZES "data offset in bytes := 1\n" END, "is truncated"},
-        {HEAD FLOATS SIZES "data offset in bytes := 9223372036854775807\n" END, "is truncated"},
-        {HEAD FLOATS SIZES "image scaling factor := {1, 2}\n" END, "each of the 3 planes"},
-        {HEAD FLOATS SIZES "image scaling factor := {1, 2, x}\n" END, "each of the 3 planes"},
-        {HEAD FLOATS SIZES "matrix axis label [1] := tangential coordinate\n", "holds no image with the axes x, y, z"}};
     const struct test_folder *folder = &files.folder;
     const float nan_value = NAN;
     const char *path = file_in(folder, "a.hv"), *other = file_in(folder, "b.hv");
     read_numbered(folder, "a.hv", HEAD FLOATS SIZES);
-    refuse_each(path, cases, sizeof(cases) / sizeof(cases[0]));
+    refuse_each(path, "interfile");
     bytes_write(path, "!INTERFILE :=\n\0\0\0", 17);
     assert_refused(path, "is not text");
     assert_refused(folder->path, "is a folder");
@@ -352,32 +277,8 @@ static void test_interfile_refusals(void **state)
 
 static void test_metaimage_refusals(void **state)
 {
-    static const char *const cases[][2] = {
-        {"", "ElementDataFile is missing"},
-        {"hello\n", "is not \"Key = value\""},
-        {META "ElementType = MET_FLOAT\n", "ElementDataFile is missing"},
-        {META "ElementType = MET_FLOAT\nElementDataFile = voxels", "is not \"Key = value\""},
-        {META "NDims = 2\n" TAIL, "2 dimensions"},
-        {META "DimSize = 5 4\n" TAIL, "'DimSize = 5 4' makes no sense"},
-        {META "DimSize = 5 4 0\n" TAIL, "size 0 along its axis 3"},
-        {META "DimSize = 5 4 1e9\n" TAIL, "voxels"},
-        {META "DimSize = 5 4 1e7\n" TAIL, "is truncated"},
-        {META "ElementSpacing = 1 nan 1\n" TAIL, "makes no sense"},
-        {META "ElementSpacing = 1 0 1\n" TAIL, "voxel size of 0 mm along its axis 2"},
-        {META "TransformMatrix = 1 0.001 0 -0.001 1 0 0 0 1\n" TAIL, "oblique or sheared"},
-        {META "TransformMatrix = 1 0 0 1 0 0 0 0 1\n" TAIL, "same direction"},
-        {META "CompressedData = True\n" TAIL, "is compressed"},
-        {META "BinaryData = False\n" TAIL, "is written as text"},
-        {META "ElementNumberOfChannels = 3\n" TAIL, "several channels"},
-        {META "ElementToIntensityFunctionSlope = 2\n" TAIL, "units of its own"},
-        {META "ElementType = MET_LONG\nElementDataFile = voxels\n", "type 'MET_LONG'"},
-        {META "ElementType = MET_FLOAT\nElementDataFile = LIST\na\n", "several files"},
-        {META "ElementType = MET_FLOAT\nElementDataFile = none\n", "No such file"},
-        {META "ElementType = MET_FLOAT\nElementDataFile = LOCAL\n", "is truncated"},
-        {META "HeaderSize = 1\n" TAIL, "is truncated"},
-        {META "HeaderSize = -2\n" TAIL, "makes no sense"}};
     read_numbered(&files.folder, "a.mhd", META TAIL);
-    refuse_each("./a.mhd", cases, sizeof(cases) / sizeof(cases[0]));
+    refuse_each("./a.mhd", "metaimage");
 }
 
 /* named: the file for which the error says that there is no room. */

@@ -5,6 +5,7 @@
 #define FILE_NAME "petsird_bad_test.petsird"
 
 #include "io/petsird_file.h"
+#include "io/text_cases.h"
 
 #include "io/files/output.h"
 #include "io/files/yardl.h"
@@ -121,33 +122,10 @@ static void write_schema(const char *schema, const void *bytes, size_t count)
 
 static void schemas_are_distrusted(void **state)
 {
-    static const struct {
-        const char *schema, *sentence;
-    } cases[] = {
-        {"", "has no protocol"},
-        {"{}", "has no protocol"},
-        {"not json", "has no protocol"},
-        {"{\"protocol\":&a 1}", "is no JSON"},
-        {STEPS("\"Lost\"") "]}", "lacks the type 'Lost'"},
-        {STEPS("\"P.A\"") TYPE("A", "\"type\":\"P.A\"") "]}", "nests types more than 64 deep"},
-        {STEPS("\"P.A\"") TYPE("A", "\"fields\":[{\"name\":\"a\",\"type\":[null,\"P.A\"]}]") "]}",
-         "nests types more than 64 deep"},
-        {STEPS("{\"name\":\"P.A\",\"typeArguments\":[]}") TYPE("A", "\"typeParameters\":[\"T\"],\"type\":\"T\"") "]}",
-         "gives another number of arguments to 'P.A'"},
-        {STEPS("{\"vector\":{\"items\":\"int32\",\"length\":-1}}") "]}", "a vector of length '-1'"},
-        {STEPS("{\"array\":{\"items\":\"int32\",\"dimensions\":900}}") "]}", "an array of"},
-        {STEPS("{\"vector\":{}}") "]}", "lacks a type"},
-        {STEPS("7") "]}", "lacks the type '7'"},
-        {STEPS("\"int32\"") "]}", "a record is expected"},
-        {STEPS("\"P.A\"") TYPE("A", "\"fields\":[]") "]}", "the schema has no 'scanner'"},
-        {STEPS("\"P.A\"") TYPE("A", "\"fields\":[{\"type\":\"int32\"}]") "]}", "a field without name"},
-        {STEPS("\"P.A\"") TYPE("A", "\"fields\":[{\"name\":\"x\",\"type\":{\"vector\":{\"items\":\"P.E\"}}},{\"name\":"
-                                    "\"scanner\",\"type\":\"P.E\"}]") "," TYPE("E", "\"fields\":[]") "]}",
-         "items are to follow"}};
     static const unsigned char huge[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 0, 0};
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
-        write_schema(cases[k].schema, huge, sizeof(huge));
-        expect("./" FILE_NAME, cases[k].sentence);
+    for (struct text_cases cases = cases_of(IO_CASES, "petsird"); next_case(&cases);) {
+        write_schema(cases.fields[1], huge, sizeof(huge));
+        expect("./" FILE_NAME, cases.fields[0]);
     }
 }
 

@@ -5,6 +5,7 @@
  * data keep their counts. */
 #include "io/lists.h"
 #include "io/projdata_files.h"
+#include "io/text_cases.h"
 
 /* --- refusals --- */
 
@@ -18,46 +19,15 @@ static void assert_refused(const char *path, const lr_lors *lors, const char *wo
 
 static void test_refusals(void **state)
 {
-    static const char *const cases[][2] = {
-        {"applied corrections := {arc correction}\n", "is arc-corrected"},
-        {"applied corrections := {attenuation, Arc_Corrected}\n", "is arc-corrected"},
-        {"number of dimensions := 5\n", "time of flight"},
-        {"matrix axis label [5] := timing positions\n", "time of flight"},
-        {"number of time frames := 2\n", "several time frames"},
-        {"number of detector layers := 2\n", "several detector layers"},
-        {"matrix axis label [1] := x\n", "no projection data as STIR"},
-        {"matrix axis label [2] := view\n", "its axes must be"},
-        {"Number of rings := 5\n", "gives 5 rings where even ring has 4"},
-        {"Number of rings := 0\n", "does not say the number of rings"},
-        {"Number of detectors per ring := 66\n", "gives 66 detectors per ring where even ring has 64 in 16 modules"},
-        {"Number of detectors per ring := 48\n", "belongs to another scanner"},
-        {"Number of detectors per ring := 6400000000\n", "belongs to another scanner"},
-        {"!matrix size [3] := 17\n", "has 17 views"},
-        {"!matrix size [3] := 0\n", "has 0 views"},
-        {"!matrix size [1] := 65\n", "has 65 tangential positions"},
-        {"!matrix size [1] := {3,4}\n", "must be a whole number"},
-        {"!matrix size [2] := {3,7}\n", "there must be as many of each"},
-        {"!matrix size [2] := {3,7,4}\n", "segment 3 of the file has ring differences 2 to 3 and 4"},
-        {"!matrix size [2] := {3,9,3}\n", "segment 2"},
-        {"!matrix size [2] := {3,7\n", "must be a list"},
-        {"minimum ring difference per segment := {-3, -1, 9}\n", "segment 3"},
-        {"minimum ring difference per segment := {}\n", "lists 0 least"},
-        {"name of data file := none\n", "missing or no plain file"},
-        {"name of data file := .\n", "missing or no plain file"},
-        {"data offset in bytes[1] := 4\n", "is truncated"},
-        {"number format := bit\n", "format 'bit'"},
-        {"Scanner geometry (BlocksOnCylindrical/Cylindrical/Generic) := Generic\n", "by a map that it does not name"},
-        {"Scanner geometry (BlocksOnCylindrical/Cylindrical/Generic) := Generic\nName of crystal map := none.txt\n",
-         "none.txt"}};
     static float bins[span_bins];
     lr_lors *lors = top_ring();
     const char *path = "a.hs", *data_path = "bins.s";
     bins[7] = 1;
     bytes_write(data_path, bins, sizeof(bins));
     assert_refused(data_path, lors, "name the header, which ends in .hs");
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
-        write_header(path, cases[k][0]);
-        assert_refused(path, lors, cases[k][1]);
+    for (struct text_cases cases = cases_of(IO_CASES, "projdata"); next_case(&cases);) {
+        write_header(path, cases.fields[1]);
+        assert_refused(path, lors, cases.fields[0]);
     }
     write_header(path, "View offset (degrees) := 0\n");
     (void)read_good(path, lors, 2);

@@ -5,6 +5,7 @@
  * acquisition. */
 #include "io/lists.h"
 #include "io/scanners.h"
+#include "io/text_cases.h"
 
 #define EVENTS "safir_test.clm.safir"
 #define MAP "safir_test.map"
@@ -210,33 +211,11 @@ static void unknown_crystals(void **state)
 
 static void wrong_maps_are_refused(void **state)
 {
-    static const char *const cases[][2] = {
-        {"", MAP ": lists no crystals"},
-        {"# nothing\n", MAP ": lists no crystals"},
-        {"0 0 35 -1.5\n", MAP ":1: a crystal is 'ring det [layer] x y z'"},
-        {"0 0 0 35 -1.5 -1.5 7\n", MAP ":1: a crystal is"},
-        {"0 0 35 -1.5 -1.5\n0 x 35 1.5 -1.5\n", MAP ":2: a crystal is"},
-        {"0 -1 35 -1.5 -1.5\n", MAP ":1: a crystal is"},
-        {"256 0 35 -1.5 -1.5\n", MAP ":1: a crystal is"},
-        {"0 65536 35 -1.5 -1.5\n", MAP ":1: a crystal is"},
-        {"0 0 16 35 -1.5 -1.5\n", MAP ":1: a crystal is"},
-        {"0 0.5 35 -1.5 -1.5\n", MAP ":1: a crystal is"},
-        {"0 1.0 35 -1.5 -1.5\n", MAP ":1: a crystal is"},
-        {"0x0 0 35 -1.5 -1.5\n", MAP ":1: a crystal is"},
-        {"0 0 1e0 35 -1.5 -1.5\n", MAP ":1: a crystal is"},
-        {"0 0 nan -1.5 -1.5\n", MAP ":1: a crystal is"},
-        {"0 0 35 -1.5 inf\n", MAP ":1: a crystal is"},
-        {"0 0 1e300 -1.5 -1.5\n", MAP ":1: no crystal of scanner 'square'"},
-        {"0 0 35 -1.5 -1.5\n\n0 1 0 35 1.5 -1.5\n", MAP ":3: 6 columns, but 5"},
-        {"0 0 30 -1.5 -1.5\n", "the nearest is 5 mm away"},
-        {"0 0 35.0101 -1.5 -1.5\n", MAP ":1: no crystal of scanner 'square'"},
-        {"0 0 35 -1.5 -1.5\n0 0 35 1.5 -1.5\n", MAP ":2: ring 0, detector 0, layer 0 is named again (first in line 1)"},
-        {"0 0 35 -1.5 -1.5\n0 1 35 -1.501 -1.5\n", MAP ":2: the crystal at (35, -1.501, -1.5) mm"}};
     unsigned char bytes[80];
     write_events(bytes);
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
-        text_write(MAP, cases[k][0]);
-        expect(MAP, cases[k][1]);
+    for (struct text_cases cases = cases_of(IO_CASES, "safir"); next_case(&cases);) {
+        text_write(MAP, cases.fields[1]);
+        expect(MAP, cases.fields[0]);
     }
     char line[2000];
     memset(line, '1', sizeof(line));

@@ -4,18 +4,19 @@
  * Scanners written and read back in every format, crystal positions as other programs define them, and tables and
  * numbers that are impossible. damaged.c tests the errors that any file can have. */
 #include "io/scanners.h"
+#include "io/text_cases.h"
+
+static const char *text_of(const char *section)
+{
+    return section_of(IO_TESTS "/texts.txt", section);
+}
 
 /* --- scanners without symmetry, which could hide an error --- */
 
 /* Two rings of seven panels of 2 x 3 blocks, beginning at 17 degrees. */
 static lr_scanner *turned_ring(void)
 {
-    lr_scanner *scanner = scanner_of(
-        "name: 'a \"turned\" ring: 7\\2'\nring: {radius_mm: 50, modules: 7, first_angle_deg: 17, rings: 2, "
-        "ring_pitch_mm: 31}\nmodule: {crystals: [[3, 3], [4, 4, 4]], block_gap_mm: [0.75, 0.5], pitch_mm: [2, 1.75], "
-        "face_mm: [1.75, 1.5], depth_mm: 9}\ncoincidence: {min_module_difference: 2, field_of_view_mm: 60.5, "
-        "max_ring_difference: 17}\ndetection_depth_mm: 2.5\ntof: {resolution_ps: 321}\ncrystal_mu_per_mm: 0.083\n"
-        "source: ['# made up: \"here\"', second line]\nunverified: [everything, '- this']\n");
+    lr_scanner *scanner = scanner_of("%s", text_of("turned ring"));
     assert_string_equal(scanner->name, "a \"turned\" ring: 7\\2");
     assert_string_equal(scanner->source,
                         "# made up: \"here\"\nsecond line\nunverified: everything\nunverified: - this");
@@ -25,13 +26,14 @@ static lr_scanner *turned_ring(void)
 /* Modules of one crystal size without any symmetry. */
 static lr_scanner *odd_list(void)
 {
-    return scanner_of("name: odd\ndetection_depth_mm: 1.5\nmodules:\n"
-                      "- {center_mm: [61, 3, -4], u: [0, 1, 0], v: [0, 0, 1], crystals: [5, 3], pitch_mm: [2, 3], "
-                      "face_mm: [1.75, 2.5], depth_mm: 9}\n"
-                      "- {center_mm: [-40, 31, 7], u: [-0.6, -0.8, 0], v: [0, 0, 1], crystals: [4, 7], pitch_mm: "
-                      "[2.25, 2.5], face_mm: [1.75, 2.5], depth_mm: 9}\n"
-                      "- {center_mm: [-11, -53, 12], u: [1, 0, 0], v: [0, -0.28, 0.96], crystals: [3, 6], pitch_mm: "
-                      "[3, 2.75], face_mm: [1.75, 2.5], depth_mm: 9}\n");
+    return scanner_of("%s", text_of("odd list"));
+}
+
+/* Both texts, one after the other. */
+static const char *with(const char *text, const char *more)
+{
+    char *both = kept((int64_t)(strlen(text) + strlen(more)) + 1, 1);
+    return strcat(strcpy(both, text), more);
 }
 
 static lr_scanner *read_text(const char *name, const char *text)
@@ -136,19 +138,13 @@ static void geom_and_hscan_come_back(void **state)
     }
 }
 
-#define GEOM                                                                                                           \
-    "modality: PET\nscanner name: four\nnumber of elements: 24\nnumber of layers: 1\nscanner radius: 30 # mm\n"        \
-    "number of rsectors: 4\nnumber of crystals transaxial: 3\nnumber of crystals axial: 2\ncrystals size depth: 10\n"  \
-    "crystals size trans: 3\ncrystals size axial: 2\ncrystal gap transaxial: 0.5\ncrystal gap axial: 0.25\n"           \
-    "rsectors first angle: 0\n"
-
 /* CASToR puts its first rsector above the axis and counts clockwise: (x, y) = (R sin a, R cos a) in its left-handed
  * frame; with x reversed this is counterclockwise from +y. */
 static void geom_stands_as_castor_has_it(void **state)
 {
-    static const char *const texts[] = {GEOM, GEOM "rotation direction: CW\n", GEOM "rotation direction: CCW\n"};
+    static const char *const directions[] = {"", "rotation direction: CW\n", "rotation direction: CCW\n"};
     for (int k = 0; k < 3; k++) {
-        lr_scanner *scanner = read_text("x.geom", texts[k]);
+        lr_scanner *scanner = read_text("x.geom", with(text_of("geom"), directions[k]));
         const lr_module *second = &scanner->modules[k < 2 ? 1 : 3];
         assert_int_equal(scanner->num_positions, 4);
         assert_true(distance_mm(scanner->modules[0].centre_mm, (double[]){0, 30, 0}) < 1e-9);
@@ -161,7 +157,7 @@ static void geom_stands_as_castor_has_it(void **state)
 /* Shifts along z alternate between rsectors, so the scanner is no ring any more. */
 static void geom_shifts(void **state)
 {
-    lr_scanner *scanner = read_text("x.geom", GEOM "rsectors nbZShift: 2\nrsectors ZShift: 0,7\n");
+    lr_scanner *scanner = read_text("x.geom", with(text_of("geom"), "rsectors nbZShift: 2\nrsectors ZShift: 0,7\n"));
     assert_int_equal(scanner->num_positions, 0);
     for (int m = 0; m < 4; m++) {
         const double *centre_mm = scanner->modules[m].centre_mm;
@@ -172,10 +168,7 @@ static void geom_shifts(void **state)
 /* Two layers become modules one behind the other. */
 static void geom_layers(void **state)
 {
-    lr_scanner *scanner = read_text("x.geom", "number of layers: 2\nscanner radius: 30,38\nnumber of rsectors: 8,8\n"
-                                              "number of crystals transaxial: 4,4\nnumber of crystals axial: 2,2\n"
-                                              "crystals size depth: 7,8\ncrystals size transaxial: 4,4\n"
-                                              "crystals size axial: 2,2\n");
+    lr_scanner *scanner = read_text("x.geom", text_of("two layers"));
     assert_pairs(0, {scanner->num_modules, 16}, {scanner->num_positions, 8});
     assert_pairs(1e-9, {scanner->modules[0].depth_mm, 7}, {scanner->modules[1].depth_mm, 8});
     assert_int_equal(scanner->modules[1].position, 0);
@@ -314,14 +307,7 @@ static void mmr_header_is_the_preset(void **state)
 /* 55 rings of 672 crystals; every 14th is virtual in both directions, which leaves 32,448 crystals. */
 static void mct_lacks_its_virtual_crystals(void **state)
 {
-    lr_scanner *scanner = read_text(
-        "mct.hs",
-        "!INTERFILE :=\nScanner type := Siemens mCT\nNumber of rings := 55\nNumber of detectors per ring := 672\n"
-        "Inner ring diameter (cm) := 84.2\nAverage depth of interaction (cm) := 0.7\n"
-        "Distance between rings (cm) := 0.4054\nMaximum number of non-arc-corrected bins := 400\n"
-        "Number of crystals per block in axial direction := 14\n"
-        "Number of crystals per block in transaxial direction := 14\nTOF timing resolution (ps) := 555\n"
-        "!END OF INTERFILE :=\n");
+    lr_scanner *scanner = read_text("mct.hs", text_of("mCT"));
     assert_pairs(0, {scanner->num_crystals, 32448}, {scanner->num_modules, 48 * 4}, {scanner->num_positions, 48},
                  {scanner->modules[48].ring, 1}, {scanner->modules[48].first_crystal_ring, 13});
     assert_close(scanner->modules[48].centre_mm[2] - scanner->modules[0].centre_mm[2], 14 * 4.054, 1e-9);
@@ -329,23 +315,12 @@ static void mct_lacks_its_virtual_crystals(void **state)
     assert_pairs(0, {scanner->coincidence.min_module_difference, 9}, {scanner->tof_resolution_ps, 555});
 }
 
-#define BLOCKS                                                                                                         \
-    "!INTERFILE :=\nScanner parameters:=\nScanner type := mine\nNumber of rings := 6\n"                                \
-    "Number of detectors per ring := 48\nInner ring diameter (cm) := 10\nAverage depth of interaction (cm) := 0.5\n"   \
-    "Distance between rings (cm) := 0.3\nView offset (degrees) := 10\n"                                                \
-    "Number of blocks per bucket in transaxial direction := 2\nNumber of crystals per block in axial direction := 3\n" \
-    "Number of crystals per block in transaxial direction := 3\nScanner geometry := BlocksOnCylindrical\n"             \
-    "Distance between crystals in axial direction (cm) := 0.3\n"                                                       \
-    "Distance between crystals in transaxial direction (cm) := 0.5\n"                                                  \
-    "Distance between blocks in axial direction (cm) := 1\n"                                                           \
-    "Distance between blocks in transaxial direction (cm) := 1.7\nend scanner parameters:=\n!END OF INTERFILE :=\n"
-
 /* Eight flat buckets of two blocks, with the middle of each bucket at the foot of its normal. STIR rotates a bucket
  * by half of its share of the ring, minus half a crystal and a gap that STIR defines in units of blocks. STIR's x, y
  * and z are ours reversed. */
 static void blocks_on_a_cylinder(void **state)
 {
-    lr_scanner *scanner = read_text("x.hs", BLOCKS);
+    lr_scanner *scanner = read_text("x.hs", text_of("blocks"));
     assert_pairs(0, {scanner->num_positions, 8}, {scanner->num_modules, 8 * 2 * 2});
     assert_pairs(1e-9, {scanner->modules[0].pitch_mm[0], 5},
                  {scanner->modules[1].centre_mm[2], scanner->modules[0].centre_mm[2]});
@@ -364,19 +339,14 @@ static void blocks_on_a_cylinder(void **state)
  * along the axis, and with a UTF-8 byte order mark at the beginning. */
 static void headers_that_say_less(void **state)
 {
-    static const struct {
+    const struct {
         const char *text;
         int crystals;
         double radius_mm, depth_mm, hit_mm;
     } cases[] = {
         {"\xef\xbb\xbf!INTERFILE :=\noriginating system := ECAT 962\n!END OF INTERFILE :=\n", 576 * 32, 412, 14, 7},
-        {"!INTERFILE :=\nScanner type := Discovery MI\nNumber of rings := 36\n!END OF INTERFILE :=\n", 544 * 36, 371.1,
-         18.8, 9.4},
-        {"!INTERFILE :=\nNumber of rings := 1\nNumber of detectors per ring := 64\nInner ring diameter (cm) := 12\n"
-         "Average depth of interaction (cm) := 0\nDistance between rings (cm) := 0.4\n"
-         "Number of crystals per block in axial direction := 4\n"
-         "Number of crystals per block in transaxial direction := 8\n!END OF INTERFILE :=\n",
-         64, 60, 20, 0}};
+        {text_of("Discovery"), 544 * 36, 371.1, 18.8, 9.4},
+        {text_of("no depth"), 64, 60, 20, 0}};
     for (int k = 0; k < 3; k++) {
         lr_scanner *scanner = read_text("x.hs", cases[k].text);
         const lr_module *module = &scanner->modules[0];
@@ -412,20 +382,9 @@ static void damaged_tables(void **state)
 
 static void huge_counts(void **state)
 {
-    static const char *const cases[][2] = {
-        {"a.geom", "scanner radius: 30\nnumber of rsectors: 1000000\nnumber of crystals transaxial: 1000000\n"
-                   "number of crystals axial: 1000000\ncrystals size depth: 1\ncrystals size trans: 1\n"
-                   "crystals size axial: 1\n"},
-        {"b.hscan", "number of elements: 900000000\nnumber of layers: 1\ncrystals size depth: 1\n"
-                    "crystals size trans: 1\ncrystals size axial: 1\nscanner radius: 3\n"},
-        {"c.hs", "!INTERFILE :=\nNumber of rings := 100000\nNumber of detectors per ring := 1000000\n"
-                 "Inner ring diameter (cm) := 1\nDistance between rings (cm) := 1\n"},
-        {"d.hs", "!INTERFILE :=\nNumber of rings := 1e300\n"},
-        {"e.geom", "scanner radius: nan\nnumber of rsectors: 4\n"},
-        {"f.geom", "scanner radius: 30\nnumber of rsectors: 4.5\n"}};
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
-        text_write(cases[k][0], cases[k][1]);
-        refuse(cases[k][0], cases[k][0]);
+    for (struct text_cases cases = cases_of(IO_CASES, "huge counts"); next_case(&cases);) {
+        text_write(cases.fields[0], cases.fields[1]);
+        refuse(cases.fields[0], cases.fields[0]);
     }
 }
 

@@ -5,6 +5,7 @@
  * reading and writing in every format that has layers. */
 #include "io/lists.h"
 #include "io/scanners.h"
+#include "io/text_cases.h"
 #include "model/scanner/scanner.h"
 #include "operator/layered.h"
 
@@ -13,7 +14,6 @@
 
 #define UPPER "modules:\n  - {center_mm: [0, 40, 0], u: [1, 0, 0], v: [0, 0, 1], "
 #define LOWER "  - {center_mm: [0, -40, 0], u: [1, 0, 0], v: [0, 0, 1], "
-#define PLATE "crystals: [2, 2], pitch_mm: [2, 2], face_mm: [2, 2], depth_mm: 5"
 
 static lr_scanner *parse(const char *text, int64_t length, struct test_log *log)
 {
@@ -24,33 +24,11 @@ static lr_scanner *parse(const char *text, int64_t length, struct test_log *log)
 /* Each sentence begins with file, line and column. */
 static void impossible_layers_are_refused(void **state)
 {
-    static const char *const cases[][2] = {
-        {HEAD MODULE ",\n layers: [{depth_mm: 4}, {depth_mm: 9}]}\n",
-         "layers.yaml:3:26: layer 1 ends 1 mm behind the module's 'depth_mm' of 12"},
-        {HEAD MODULE ",\n layers: [{depth_mm: 4}, {depth_mm: 5, front_mm: 3.5}]}\n",
-         "layers.yaml:3:26: layer 1 begins 0.5 mm before the end of the layer in front of it"},
-        {HEAD MODULE ",\n layers: []}\n", "layers.yaml:3:2: 'layers' must be a list of 1 to 16"},
-        {HEAD MODULE ",\n layers: [{front_mm: 4}]}\n", "layers.yaml:3:11: a layer lacks 'depth_mm'"},
-        {HEAD MODULE ",\n layers: [{depth_mm: 0}]}\n", "layers.yaml:3:22: 'depth_mm' must be"},
-        {HEAD MODULE ",\n layers: [{depth_mm: 4, crystals: [[3, 3], 4]}]}\n",
-         "layers.yaml:3:25: a layer must have as many blocks as its module, 1 along u, found 2"},
-        {HEAD MODULE ",\n layers: [{depth_mm: 4, offset_mm: [1]}]}\n",
-         "layers.yaml:3:36: 'offset_mm' must be a list of 2 numbers"},
-        {HEAD MODULE ", layers: [{depth_mm: 4}, {depth_mm: 4, crystals: [6, 5]}]}\n"
-                     "coincidence: {max_ring_difference: 2}\n",
-         "layers.yaml:1:1: unnamed scanner: layer 1 has 5 crystals along v where the module has 4"},
-        {HEAD MODULE ", layers: [{depth_mm: 4}, {depth_mm: 4, pitch_mm: [1, 1]}]}\n",
-         "layers.yaml:1:1: unnamed scanner: module 1 has crystal faces of 1.9 mm along u"},
-        {UPPER "layer: 1, block: 1, " PLATE "}\n" LOWER PLATE ",\n     layers: [{depth_mm: 2}]}\n",
-         "layers.yaml:4:6: 'layers' of a module and modules that are a 'layer' each are given (line 2)"},
-        {UPPER "layer: 1, " PLATE "}\n" LOWER PLATE "}\n",
-         "layers.yaml:1:1: unnamed scanner: module 0 is layer 1 of block 0: layers run from 0 to 15, and blocks of "
-         "them from 1"}};
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+    for (struct text_cases cases = cases_of(IO_CASES, "layers"); next_case(&cases);) {
         struct test_log log;
-        lr_scanner *scanner = parse(cases[k][0], (int64_t)strlen(cases[k][0]), &log);
-        if (scanner != NULL || log.status != LR_BAD_INPUT || strstr(log.error, cases[k][1]) == NULL)
-            fail_msg("for\n%s\nexpected '%s'\nfound '%s'", cases[k][0], cases[k][1], log.error);
+        lr_scanner *scanner = parse(cases.fields[1], (int64_t)strlen(cases.fields[1]), &log);
+        if (scanner != NULL || log.status != LR_BAD_INPUT || strstr(log.error, cases.fields[0]) == NULL)
+            fail_msg("for\n%s\nexpected '%s'\nfound '%s'", cases.fields[1], cases.fields[0], log.error);
     }
 }
 

@@ -3,6 +3,7 @@
  *
  * The presets against counts and positions from other sources. */
 #include "io/scanners.h"
+#include "io/text_cases.h"
 
 #define ASSETS "scanner_presets_test"
 
@@ -43,42 +44,25 @@ static double length_mm(const lr_scanner *scanner)
  * table of scanners, and publications. If sources differ, the tolerance is this difference. */
 static void numbers_are_as_published(void **state)
 {
-    static const struct {
-        const char *name;
+    for (struct text_cases cases = cases_of(IO_CASES, "presets"); next_case(&cases);) {
         int modules, crystals, rings; /* 0 = not compared; lengths, too */
-        double radius_mm, radius_off_mm, axial_mm, axial_off_mm, tof_ps;
-        double length_mm; /* by the crystals' pitch, to rounding */
-    } cases[] = {{"penn-labr3", 24, 24 * 27 * 60 /* 38,880 */, 60, 465, 0, 258, 1e-9, 400, 258},
-                 {"siemens-mmr", 56, 28672, 64, 328, 0, 258, 2.1, 0, 260},
-                 {"siemens-mct", 48 * 4, 32448, 52, 421, 7, 220.943, 0.02, 555, 0},
-                 {"siemens-vision-600", 38, 60800, 80, 410, 0, 263, 0.5, 214, 0},
-                 {"siemens-vision-quadra", 152, 4 * 60800, 320, 410, 0, 1060, 3.1, 228, 0},
-                 {"united-imaging-uexplorer", 192, 564480, 672, 393, 0, 1940, 0.3, 505, 0},
-                 {"ge-discovery-690", 64, 13824, 24, 405.1, 0, 157, 0.05, 550, 0},
-                 {"ge-discovery-mi", 34 * 4, 544 * 36, 36, 371.1, 1, 200, 0.5, 375.4, 0},
-                 {"ge-signa-petmr", 28 * 5, 448 * 45, 45, 311.8, 0, 250.2, 0.5, 390, 0},
-                 {"philips-vereos", 18 * 4 * 5, 23040, 40, 382, 0, 164, 0.7, 325, 0},
-                 {"philips-gemini-tf", 28, 644 * 44, 44, 450.17, 0, 180, 4.1, 585, 0},
-                 {"siemens-inveon", 16, 320 * 80, 80, 80.5, 0, 127, 0.3, 0, 0},
-                 {"mediso-nanoscan", 12, 37908, 81, 174 / 2.0, 0, 94.8, 0.1, 0, 0},
-                 {"ge-explore-vista-dr", 36, 36 * 13 * 13, 26, 59, 0, 48, 1e-9, 0, 48},
-                 {"safir-dual-ring-prototype", 12 * 4, 2880, 16, 64, 0, 35.7, 1e-9, 0, 16 * 2.2 + 0.5},
-                 {"two-opposed-modules", 2, 162, 0, 0, 0, 0, 0, 0, 0},
-                 {"cluster-paper-32", 6, 6 * 32 * 32, 0, 0, 0, 0, 0, 0, 0}};
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
-        lr_scanner *scanner = read_preset(cases[k].name);
-        assert_pairs(0, {scanner->num_modules, cases[k].modules}, {scanner->num_crystals, cases[k].crystals});
+        double radius_mm, radius_off_mm, axial_mm, axial_off_mm, tof_ps, by_pitch_mm;
+        assert_int_equal(sscanf(cases.fields[1], "%d %d %d %lf %lf %lf %lf %lf %lf", &modules, &crystals, &rings,
+                                &radius_mm, &radius_off_mm, &axial_mm, &axial_off_mm, &tof_ps, &by_pitch_mm),
+                         9);
+        lr_scanner *scanner = read_preset(cases.fields[0]);
+        assert_pairs(0, {scanner->num_modules, modules}, {scanner->num_crystals, crystals});
         /* Crystals of 511 keV scanners stop between LaBr3's 0.047/mm and BGO's 0.096/mm. */
         assert_true(scanner->crystal_mu_per_mm >= 0.047 && scanner->crystal_mu_per_mm <= 0.096);
-        if (cases[k].rings > 0) {
+        if (rings > 0) {
             const lr_module *last = &scanner->modules[scanner->num_modules - 1];
             const double radius = -(last->centre_mm[0] * last->normal[0] + last->centre_mm[1] * last->normal[1]);
-            assert_true(fabs(radius - cases[k].radius_mm) <= cases[k].radius_off_mm + 1e-9);
-            assert_int_equal(last->first_crystal_ring + last->crystals[1], cases[k].rings);
-            assert_true(fabs(length_mm(scanner) - cases[k].axial_mm) <= cases[k].axial_off_mm);
-            assert_true(scanner->tof_resolution_ps == cases[k].tof_ps);
+            assert_true(fabs(radius - radius_mm) <= radius_off_mm + 1e-9);
+            assert_int_equal(last->first_crystal_ring + last->crystals[1], rings);
+            assert_true(fabs(length_mm(scanner) - axial_mm) <= axial_off_mm);
+            assert_true(scanner->tof_resolution_ps == tof_ps);
         }
-        if (cases[k].length_mm > 0) assert_close(length_mm(scanner), cases[k].length_mm, 1e-12);
+        if (by_pitch_mm > 0) assert_close(length_mm(scanner), by_pitch_mm, 1e-12);
     }
 }
 
@@ -180,16 +164,9 @@ static void safir_agrees_with_its_crystal_map(void **state)
 
 static void misspelt_names_meet_the_nearest(void **state)
 {
-    static const char *const cases[][2] = {{"penn-labr", "did you mean 'penn-labr3'?"},
-                                           {"pen-labr3", "did you mean 'penn-labr3'?"},
-                                           {"mmr", "did you mean 'siemens-mmr'?"},
-                                           {"ge-explor-vista", "did you mean 'ge-explore-vista-dr'?"},
-                                           {"SAFIR-dual-ring-prototype", "did you mean 'safir-dual-ring-prototype'?"},
-                                           {"q", "choose one of cluster-paper-32, ge-discovery-690, "},
-                                           {"", "no scanner is named"}};
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+    for (struct text_cases cases = cases_of(IO_CASES, "preset names"); next_case(&cases);) {
         struct test_log log = TEST_LOG(log);
-        assert_none(lr_scanner_read(cases[k][0], &log.log), LR_BAD_INPUT, &log, cases[k][1]);
+        assert_none(lr_scanner_read(cases.fields[1], &log.log), LR_BAD_INPUT, &log, cases.fields[0]);
     }
 }
 

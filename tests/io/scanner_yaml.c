@@ -4,6 +4,7 @@
  * Every error that a scanner file can have gives LR_BAD_INPUT and one sentence with file, line and column, and shows
  * the line. */
 #include "io/scanners.h"
+#include "io/text_cases.h"
 
 #include <locale.h>
 
@@ -22,10 +23,6 @@ static lr_scanner *read_text(const char *text, struct test_log *log)
 #define UPPER "  - {center_mm: [0, 465, 0], u: [1, 0, 0], v: [0, 0, 1], " SIZES
 #define LOWER "  - {center_mm: [0, -465, 0], u: [1, 0, 0], v: [0, 0, 1], " SIZES
 #define OTHER_LOWER "  - {center_mm: [0, -465, 0], u: "
-#define RADIUS(value) "ring: {radius_mm: " value ", modules: 24}\n" MODULE
-#define MODULES(value) "ring: {radius_mm: 465, modules: " value "}\n" MODULE
-#define PITCH(value) RING "module: {crystals: [27, 60], pitch_mm: " value ", face_mm: [4, 4], depth_mm: 30}\n"
-#define PANEL(crystals) "module: {crystals: " crystals ", pitch_mm: [4.3, 4.3], face_mm: [4, 4], depth_mm: 30"
 
 static void unknown_key_is_spelled_out(void **state)
 {
@@ -38,123 +35,15 @@ static void unknown_key_is_spelled_out(void **state)
 
 static void wrong_texts_are_refused(void **state)
 {
-    /* A wrong text; its "line:column", or "" if it has none; the sentence after file and position; and, in some
-     * cases, the line and the marks below it. */
-    static const char *const cases[][4] = {
-        /* keys */
-        {"nmae: x\n" RING MODULE, "1:1", "unknown key 'nmae'; did you mean 'name'?", "^~~~"},
-        {RING MODULE "zzzzz: 1\n", "3:1", "unknown key 'zzzzz'; a scanner has: name, ring,"},
-        {RING MODULE "name: x\nname: y\n", "4:1", "'name' is given again (first in line 3)"},
-        {"ring: {radius_mm: 465, radius_mm: 4, modules: 24}\n" MODULE, "1:24", "'radius_mm' is given again"},
-        {RING MODULE "name: x\n\"name\": y\n", "4:1", "'name' is given again"},
-        {"ring: {modules: 24}\n" MODULE, "1:1", "a ring lacks 'radius_mm'", "    ^~~~"},
-        {"ring: {radius_mm: 465}\n" MODULE, "1:1", "a ring lacks 'modules'"},
-        {RING "module: {crystals: [1, 1], pitch_mm: [4, 4], face_mm: [4, 4]}\n", "2:1", "a module lacks 'depth_mm'"},
-        {RING MODULE "tof: {}\n", "3:1", "a tof lacks 'resolution_ps'"},
-        {"modules:\n" UPPER "  - {center_mm: [0, 0, 0]}\n", "3:5", "a module lacks 'u'"},
-        {"modules:\n  - {center_mm: [0, 1, 0], centre_mm: [0, 1, 0]}\n" UPPER, "2:28", "'center_mm' is given again"},
-        {"ring: {radius_mm: 465, modules: 24, rings: 2}\n" MODULE, "1:37", "2 rings need 'ring_pitch_mm'"},
-        {RING PANEL("[[7, 8], 8]") "}\n", "2:10", "a panel of blocks needs 'block_gap_mm'"},
-        {RING MODULE "<<: {a: 1}\n", "3:1", "unknown key '<<'"},
-        {RING MODULE "? [a, b]\n: 1\n", "3:3", "unknown key ''"},
-        /* values */
-        {RADIUS("four"), "1:19", "'radius_mm' must be a number, found 'four'", "                      ^~~~"},
-        {RADIUS("\"465\""), "1:19", "'radius_mm' must be a number, found the quoted text '465'"},
-        {RADIUS("[1]"), "1:19", "'radius_mm' must be a number, found a list [...]"},
-        {RADIUS(""), "1:8", "'radius_mm' must be a number, found nothing"},
-        {RADIUS("0"), "1:19", "'radius_mm' must be greater than 0, found 0"},
-        {RADIUS("-465"), "1:19", "'radius_mm' must be greater than 0, found -465"},
-        {RADIUS(".inf"), "1:19", "'radius_mm' must be finite"},
-        {RADIUS("nan"), "1:19", "'radius_mm' must be finite"},
-        {RADIUS("1e999"), "1:19", "'radius_mm' must be finite"},
-        {RADIUS("0x1d1"), "1:19", "'radius_mm' must be a number"},
-        {RADIUS("7:45"), "1:19", "'radius_mm' must be a number"},
-        {RADIUS("465 mm"), "1:19", "'radius_mm' must be a number, found '465 mm'"},
-        {MODULES("24.5"), "1:33", "'modules' must be a whole number, found '24.5'"},
-        {MODULES("0"), "1:33", "'modules' must be from 1"},
-        {MODULES("3e9"), "1:33", "'modules' must be from 1"},
-        {MODULES("yes"), "1:33", "'modules' must be a whole number, found 'yes'"},
-        {RING MODULE "coincidence: {min_module_difference: no}\n", "3:38",
-         "'min_module_difference' must be a whole number, found 'no'"},
-        {RING MODULE "coincidence: {max_ring_difference: -1}\n", "3:36", "'max_ring_difference' must be from 0"},
-        {RING MODULE "coincidence: 5\n", "3:14", "a coincidence must be a mapping"},
-        {RING MODULE "detection_depth_mm: -1\n", "3:21", "'detection_depth_mm' must be at least 0"},
-        {RING MODULE "crystal_mu_per_mm: 0\n", "3:20", "'crystal_mu_per_mm' must be"},
-        {"name: no\n" RING MODULE, "1:7", "'name' must be a text, and 'no' without quotes"},
-        {"name: 12\n" RING MODULE, "1:7", "'name' must be a text, and '12' without quotes"},
-        {"name:\n" RING MODULE, "1:1", "'name' must be a text, found nothing"},
-        {"name: [a]\n" RING MODULE, "1:7", "'name' must be a text, found a list"},
-        {RING MODULE "source: [a, {b: c}]\n", "3:13", "'source' must be a text, found a mapping"},
-        {RING MODULE "unverified: [a, off]\n", "3:17", "'unverified' must be a text, and 'off'"},
-        {PITCH("[4.3, 0]"), "2:46", "'pitch_mm[1]' must be greater than 0, found 0"},
-        {PITCH("[4.3]"), "2:40", "'pitch_mm' must be a list of 2 numbers, found 1"},
-        {PITCH("4.3"), "2:40", "'pitch_mm' must be a list of 2 numbers [along u, along v], found '4.3'"},
-        {RING PANEL("27") "}\n", "2:10", "'crystals' must be [along u, along v]"},
-        {RING PANEL("[27, 60, 1]") "}\n", "2:10", "'crystals' must be [along u, along v]"},
-        {RING PANEL("[27.5, 60]") "}\n", "2:21", "'crystals along u' must be a whole number"},
-        {RING PANEL("[27, [8, 0]]") ", block_gap_mm: [0, 0]}\n", "2:29", "'crystals along v' must be from 1"},
-        {RING PANEL("[[], 8]") "}\n", "2:21", "an axis must have from 1"},
-        {RING PANEL("[[7, 8], 8]") ", block_gap_mm: [-0.5, 0]}\n", "2:101",
-         "'block_gap_mm[0]' must be at least 0, found -0.5"},
-        /* forms */
-        {"name: x\n", "1:1", "a scanner needs either 'ring' with 'module', or 'modules'"},
-        {RING MODULE "modules:\n" UPPER LOWER, "3:1", "both 'ring' (line 1) and 'modules' are given"},
-        {MODULE "modules:\n" UPPER LOWER, "1:1", "'module' describes the panels of a 'ring'"},
-        {RING, "1:1", "a 'ring' needs a 'module'"},
-        {MODULE, "1:1", "a scanner needs either"},
-        {"modules: []\n", "1:1", "'modules' must be a list of at least 2"},
-        {"modules: 5\n", "1:1", "'modules' must be a list of at least 2"},
-        {"modules:\n" UPPER, "1:1", "'modules' must be a list of at least 2"},
-        {"modules:\n" UPPER LOWER "coincidence: {min_module_difference: 1}\n", "4:15",
-         "this rule counts modules around a ring"},
-        {"- a\n- b\n", "1:1", "a scanner must be a mapping"},
-        {"just text\n", "1:1", "a scanner must be a mapping 'key: value', found 'just text'"},
-        /* axes */
-        {"modules:\n" UPPER OTHER_LOWER "[0, 0, 0], v: [0, 0, 1], " SIZES, "3:31", "the axis 'u' is zero"},
-        {"modules:\n" UPPER OTHER_LOWER "[1, 0, 0], v: [1, 0, 1], " SIZES, "3:45",
-         "the axes 'u' and 'v' are 45 degrees apart"},
-        {"modules:\n" UPPER OTHER_LOWER "[2, 0, 0], v: [0.0011, 0, 1], " SIZES, "3:45",
-         "the axes 'u' and 'v' are 89.937 degrees apart"},
-        /* syntax */
-        {"ring: {radius_mm: 465\nmodule: 1\n", "2:7", "not valid YAML:", "    module: 1"},
-        {"name: \"unterminated\n" RING, "1:7", "not valid YAML: ", "    name: \"unterminated"},
-        {"ring:\n  radius_mm: 465\n modules: 24\n", "3:2", "not valid YAML:"},
-        {"name: a: b\n", "1:8", "not valid YAML:"},
-        {">0", "", "not valid YAML, in a place that the parser does not tell"},
-        {"name: x\n---\nname: y\n", "3:1", "a second YAML document begins"},
-        {"name: &x z\nring: *x\n", "2:7", "'ring' is an alias"},
-        {"name: !!str y\n", "1:13", "'name' carries a tag"},
-        {"", "", "the file is empty"},
-        {"\n\n# only a comment\n", "", "the file is empty"},
-        {"name: \x01\n", "", "line 1 holds the byte 0x01"},
-        {"name: x\n\x89PNG\r\n", "", "line 2 holds the byte 0x89"},
-        {"name: \xc3\n", "", "line 1 holds the byte 0xc3"},
-        {"%TAG !  %\n---\nname: x\n", "", "line 1 begins with %, a YAML directive"},
-        {"name: x\r%YAML", "", "line 1 begins with %, a YAML directive"},
-        /* errors of geometry name the position */
-        {"name: tight\nring: {radius_mm: 400, modules: 24}\n" MODULE, "2:1",
-         "tight: ", "    ring: {radius_mm: 400, modules: 24}\n    ^~~~"},
-        {"name: twice\nmodules:\n" UPPER UPPER, "2:1", "twice: ", "    modules:\n    ^~~~~~~"},
-        {RING PANEL("[27, 60]") "}\ndetection_depth_mm: 31\n", "1:1",
-         "unnamed scanner: the detection plane lies 31 mm behind", "    ring:"},
-        /* limits on sizes */
-        {MODULES("100001"), "1:1", "100001 modules"},
-        {"ring: {radius_mm: 465, modules: 2e9, rings: 2e9, ring_pitch_mm: 1}\n" MODULE, "1:1", "4e+18 modules"},
-        {RING PANEL("[2147483647, 2147483647]") "}\n", "2:10", "more than 10000000 crystals"},
-        {RING PANEL("[1000, 1000]") "}\n", "2:10", "more than 10000000 crystals"},
-        {"modules:\n" UPPER OTHER_LOWER
-         "[1, 0, 0], v: [0, 0, 1], crystals: [5000, 5000], pitch_mm: [1, 1], face_mm: [1, 1], depth_mm: 3}\n",
-         "3:59", "more than 10000000 crystals"}};
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
-        const char *text = cases[k][0], *place = cases[k][1], *excerpt = cases[k][3];
+    for (struct text_cases cases = cases_of(IO_CASES, "yaml"); next_case(&cases);) {
+        const char *text = cases.fields[1], *place = cases.fields[2], *excerpt = cases.fields[3];
         struct test_log log;
         char start[512];
         lr_scanner *scanner = read_text(text, &log);
-        snprintf(start, sizeof(start), FILE_NAME ":%s%s %s", place, place[0] ? ":" : "", cases[k][2]);
+        snprintf(start, sizeof(start), FILE_NAME ":%s%s %s", place, place[0] ? ":" : "", cases.fields[0]);
         if (scanner != NULL || log.status != LR_BAD_INPUT || strncmp(log.error, start, strlen(start)) != 0)
             fail_msg("for\n%s\nexpected '%s...'\nfound '%s'", text, start, log.error);
-        if (excerpt != NULL && strstr(log.error, excerpt) == NULL)
-            fail_msg("expected the excerpt '%s'\nfound '%s'", excerpt, log.error);
+        assert_says(log.error, excerpt);
         assert_true(place[0] == '\0' || (strstr(log.error, "\n    ") != NULL && strchr(log.error, '^') != NULL));
     }
 }

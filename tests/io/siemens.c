@@ -5,6 +5,7 @@
  * errors that the two files can have, and the real acquisition. */
 #include "io/lists.h"
 #include "io/scanners.h"
+#include "io/text_cases.h"
 
 #define EVENTS "siemens_test.l"
 #define HEADER "siemens_test.l.hdr"
@@ -242,30 +243,11 @@ static void broken_files_are_refused(void **state)
 
 static void wrong_headers_are_refused(void **state)
 {
-    static const char *const cases[][2] = {
-        {"", HEADER ": the header is empty"},
-        {"number of rings:=4\n", HEADER ": does not begin with '!INTERFILE'"},
-        {"!INTERFILE:=\n!number of rings := many\n", HEADER ":2: 'number of rings' must be a whole"},
-        {"!INTERFILE:=\n\n%number of views:=-16\n", HEADER ":3: 'number of views' must be"},
-        {"!INTERFILE:=\n%number of views:=16.5\n", HEADER ":2: 'number of views' must be"},
-        {"!INTERFILE:=\ndata format:=Sinogram\n", HEADER ":2: the header describes 'Sinogram'"},
-        {"!INTERFILE:=\nnumber of rings:=64\n", HEADER ": the header gives 64 rings where octagon has 4"},
-        {"!INTERFILE:=\n%number of views:=252\n", "252 views where octagon has 16"},
-        {"!INTERFILE:=\n%number of projections:=33\n", "33 bins a projection where octagon has 32"},
-        {"!INTERFILE:=\n%number of projections:=0\n", "0 bins a projection"},
-        {"!INTERFILE:=\n%number of projections:=20\n%maximum ring difference:=4\n",
-         "4 as largest ring difference where octagon has 4"},
-        {"!INTERFILE:=\n%LM event and tag words format (bits):=64\n", "words of 64 bits"},
-        {"!INTERFILE:=\n%axial compression:=11\n", "compressed axially by 11"},
-        {"!INTERFILE:=\n%number of TOF time bins:=13\n", "13 time-of-flight bins"},
-        {"!INTERFILE:=\nnumber of rings:=4\n", EVENTS ": how many bins a projection of octagon has"},
-        {"!INTERFILE:=\n%number of projections:=20\ndata offset in bytes:=99999999999\n",
-         "99999999999 bytes before the words"}};
     write_words((const uint32_t[]){prompt_bit | address(0, 1, 10)}, 1);
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
-        text_write(HEADER, cases[k][0]);
-        expect(HEADER, cases[k][1]);
-        expect(NULL, cases[k][1]); /* the header is beside the events */
+    for (struct text_cases cases = cases_of(IO_CASES, "siemens"); next_case(&cases);) {
+        text_write(HEADER, cases.fields[1]);
+        expect(HEADER, cases.fields[0]);
+        expect(NULL, cases.fields[0]); /* the header is beside the events */
     }
     static char line[70000];
     memset(line, 'a', sizeof(line));

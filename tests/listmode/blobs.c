@@ -163,6 +163,7 @@ static void check_integrals(const lr_blobs *of, int num_events)
     const lr_grid grid = num_events == MANY ? wide_grid() : voxel_grid();
     lr_listmode_params params = params_of(&grid, NULL);
     params.blobs = of;
+    params.no_solid_angles = true;
     params.count = num_events;
     params.num_ranges = num_events == MANY ? 1 : params.num_ranges;
     lr_operator *op = kept_operator(&params);

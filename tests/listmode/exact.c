@@ -460,6 +460,64 @@ static void test_a_weight_is_the_mean_of_the_gaussian(void **state)
 
 /* --- factors, samples, and requests that are refused --- */
 
+/* --- the solid angles of tubes, thin lines and blobs --- */
+
+/* Elements of tubes, lines and blobs are those without solid angles times a cos(alpha) b cos(beta) / (2 pi L^2 V). */
+static void test_solid_angles_are_of_the_crystals(void **state)
+{
+    struct drawn drawn = draw(panels, &panel_grid);
+    lr_listmode_params params = drawn.params;
+    const lr_blobs blobs = {.radius_mm = 7};
+    const double volume = panel_grid.voxel_mm[0] * panel_grid.voxel_mm[1] * panel_grid.voxel_mm[2];
+    for (int k = 0; k < 3; k++) {
+        params.kernel = k == 0 ? LR_LISTMODE_TUBE : LR_LISTMODE_LINE;
+        params.blobs = k == 2 ? &blobs : NULL;
+        params.no_solid_angles = false;
+        const double *found = values_by(&params, NULL);
+        params.no_solid_angles = true;
+        const double *lengths = values_by(&params, NULL);
+        int seen = 0;
+        for (int64_t n = 0; n < drawn.count; n++) {
+            double ends[2][3], along[3], expected = lengths[n] / (2 * PI * volume);
+            for (int e = 0; e < 2; e++) lr_scanner_hit_centre(panels->scanner, drawn.events[n].crystals[e], ends[e]);
+            for (int axis = 0; axis < 3; axis++) along[axis] = ends[1][axis] - ends[0][axis];
+            const double length = hypot(hypot(along[0], along[1]), along[2]);
+            for (int e = 0; e < 2; e++) {
+                const lr_module *module =
+                    &panels->scanner->modules[lr_scanner_module_of(panels->scanner, drawn.events[n].crystals[e])];
+                double cosine = 0;
+                for (int axis = 0; axis < 3; axis++) cosine += module->normal[axis] * along[axis] / length;
+                expected *= module->face_mm[0] * module->face_mm[1] * fabs(cosine) / length;
+            }
+            seen += lengths[n] > 0;
+            assert_close(found[n], expected, 1e-5);
+        }
+        assert_true(seen > drawn.count / 8);
+    }
+}
+
+/* Summed over planes of voxels, sensitivities of tubes and lines are nearly the exact one, since crystals are small. */
+static void test_images_are_in_emissions(void **state)
+{
+    const int64_t num_voxels = lr_grid_num_voxels(&wide_grid);
+    const lr_event event = event_of(wide_ring, wide_ring->count / 2, false);
+    lr_listmode_params params = params_of(wide_ring, &wide_grid, &event, 1);
+    const double *exact = sensitivity_of(open_lors(wide_ring, &wide_grid), NULL);
+    for (int k = 0; k < 2; k++) {
+        params.kernel = k == 0 ? LR_LISTMODE_TUBE : LR_LISTMODE_LINE;
+        lr_listmode_info info;
+        const double *found = sensitivity_by(&params, &info);
+        double sums[2][32] = {{0}}, worst = 0;
+        for (int64_t v = 0; v < num_voxels; v++) {
+            sums[0][v % wide_grid.size[0]] += found[v];
+            sums[1][v % wide_grid.size[0]] += exact[v];
+        }
+        for (int x = 0; x < wide_grid.size[0]; x++) worst = fmax(worst, fabs(sums[0][x] / sums[1][x] - 1));
+        print_message("%s: sums over planes are %.2g from the exact ones\n", k == 0 ? "tubes" : "lines", worst);
+        assert_all(info.has_solid_angles, worst < 0.03);
+    }
+}
+
 static void test_factors_multiply(void **state)
 {
     struct drawn drawn = draw(ring, &ring_grid);
@@ -494,5 +552,6 @@ case_main("cpu", set_up,
           CASES(test_events_have_the_elements_of_their_lors, test_sensitivity_is_that_of_the_lors,
                 test_back_is_the_transpose, test_sizes_of_values, test_streamed_events,
                 test_slabs_have_the_sums_of_atomics, test_a_box_of_ones_is_its_solid_angle,
-                test_bins_add_up_to_the_element, test_a_weight_is_the_mean_of_the_gaussian, test_factors_multiply,
+                test_bins_add_up_to_the_element, test_a_weight_is_the_mean_of_the_gaussian,
+                test_solid_angles_are_of_the_crystals, test_images_are_in_emissions, test_factors_multiply,
                 test_mistakes_are_told))

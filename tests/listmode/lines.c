@@ -397,6 +397,7 @@ static void test_lines_of_crystals_are_events(void **state)
         const lr_lines lines = filled(lr_lines, .start_mm = &of->vectors[0], .end_mm = &of->vectors[1],
                                       .tof_mm = has_tof ? &times : NULL, .tof_resolution_ps = 250, .tof_bin_mm = 12);
         lr_listmode_params of_events = of->params;
+        of_events.no_solid_angles = true;
         of_events.tube.fwhm_mm = 6;
         of_events.num_ranges = 2;
         of_events.info = has_tof ? &info : NULL;
@@ -415,6 +416,7 @@ static void test_factors(void **state)
 {
     const struct measured *of = open_measured();
     lr_listmode_params of_events = of->params;
+    of_events.no_solid_angles = true;
     of_events.factors = &factors;
     const lr_listmode_params of_columns = with_columns(&of_events, of);
     check_alike(&of_events, &of_columns, 1e-6);
@@ -548,6 +550,10 @@ static void test_sensitivity_of_others(void **state)
     lr_listmode_params of_lines = params_of(draw_lines(40, &seed), LR_LISTMODE_TUBE);
     lr_listmode_params of_events = open_measured()->params;
     of_events.kernel = LR_LISTMODE_TUBE;
+    of_lines.sensitivity_of = kept_operator(&of_events);
+    assert_none(lr_listmode_create(&of_lines), LR_USAGE, &test_log, "has solid angles: set no_solid_angles");
+    of_lines.sensitivity_of = NULL;
+    of_events.no_solid_angles = true;
     of_lines.tube.fwhm_mm = of_events.tube.fwhm_mm = 6;
     for (int k = 0; k < 2; k++) {
         lr_operator *one = kept_operator(k == 0 ? &of_events : &of_lines);

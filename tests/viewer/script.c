@@ -3,6 +3,7 @@
  *
  * Reading scripts; test_view.py runs them. */
 #include "io/files.h"
+#include "io/text_cases.h"
 
 #include "viewer/app.h"
 
@@ -37,21 +38,9 @@ static void good_texts(void **state)
 
 static void bad_texts(void **state)
 {
-    static const struct {
-        const char *text, *words;
-    } cases[] = {
-        {"wait\n\njump", "viewer_script.txt:3: there is no step jump"},
-        {"point 1 2", "viewer_script.txt:1: it is point X Y Z, and here are 2 words"},
-        {"wait\nquit now", ":2: it is quit"},
-        {"point \"1 2 3\"", "here are 1 words"},
-        {"WAIT", "lists them); did you mean 'wait'?"},
-        {"sensitivty", "did you mean 'sensitivity'?"},
-        {"qqqqqqq", "no step qqqqqqq (docs/guide/viewer-scripts.md lists them)"},
-        {"frames 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16", "more than 16 words"},
-    };
     struct test_log log;
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++)
-        assert_none(read_text(cases[k].text, strlen(cases[k].text), &log), LR_BAD_INPUT, &log, cases[k].words);
+    for (struct text_cases cases = cases_of(IO_CASES, "script"); next_case(&cases);)
+        assert_none(read_text(cases.fields[1], strlen(cases.fields[1]), &log), LR_BAD_INPUT, &log, cases.fields[0]);
 }
 
 static void no_text(void **state)

@@ -5,6 +5,7 @@
 #include "io/sessions/session.h"
 #include "io/files.h"
 #include "io/files/file_kind.h"
+#include "io/text_cases.h"
 
 #include <locale.h>
 
@@ -105,45 +106,19 @@ static void a_decimal_comma_changes_nothing(void **state)
     print_message(found ? "with a decimal comma\n" : "no locale with a decimal comma here\n");
 }
 
-static void refuse(const char *text, const char *place, const char *words)
-{
-    struct test_log log = TEST_LOG(log);
-    struct lr_view_session session;
-    assert_int_equal(lr_text_write("s.yaml", text, NULL), LR_OK);
-    assert_int_equal(lr_view_session_read("s.yaml", &session, &log.log), LR_BAD_INPUT);
-    unlink("s.yaml");
-    if (strncmp(log.error, place, strlen(place)) != 0 || strstr(log.error, words) == NULL)
-        fail_msg("'%s' is neither at %s nor does it say '%s'", log.error, place, words);
-    assert_null(session.scanner);
-}
-
 static void faults_have_places(void **state)
 {
-    refuse("scanner: \"x\"\n", "s.yaml:1:1:", "view_session");
-    refuse("view_session: 2\n", "s.yaml:1:1:", "version 2");
-    refuse("view_session: 1\nscaner: \"x\"\n", "s.yaml:2:1:", "did you mean 'scanner'");
-    refuse("view_session: 1\nscanner: \"x\"\nscanner: \"y\"\n", "s.yaml:3:1:", "again");
-    refuse("view_session: 1\nscanner: 12\n", "s.yaml:2:10:", "must be a text");
-    refuse("view_session: 1\nmode: lors\n", "s.yaml:2:1:", "one of scene, voxel, lor");
-    refuse("view_session: 1\nwindow: [0, 800]\n", "s.yaml:2:10:", "window[0]");
-    refuse("view_session: 1\ncamera: {eye_mm: [1, 2], target_mm: [0, 0, 0], up: [0, 0, 1]}\n",
-           "s.yaml:2:18:", "3 numbers");
-    refuse("view_session: 1\ncamera: 5\n", "s.yaml:2:9:", "mapping");
-    refuse("view_session: 1\ngrid: {size: [1, 2.5, 3], voxel_mm: [1, 1, 1], origin_mm: [0, 0, 0]}\n",
-           "s.yaml:2:8:", "whole number");
-    refuse("view_session: 1\ngrid: {size: [1, 2, 3], voxel_mm: [1, 0, 1], origin_mm: [0, 0, 0]}\n",
-           "s.yaml:2:25:", "voxel_mm[1]");
-    refuse("view_session: 1\ngrid: {size: [65536, 65536, 3], voxel_mm: [1, 1, 1], origin_mm: [0, "
-           "0, 0]}\n",
-           "s.yaml:2:8:", "voxels");
-    refuse("view_session: 1\nvoxel: {point_mm: [0, 0, .nan]}\n", "s.yaml:2:26:", "finite");
-    refuse("view_session: 1\nvoxel: {point_mm: [0, 0, 0], rays: 0}\n", "s.yaml:2:36:", "rays");
-    refuse("view_session: 1\nvoxel: {point_mm: [0, 0, 0], absorption: maybe}\n", "s.yaml:2:30:", "with, without");
-    refuse("view_session: 1\nlor: {first: [0, 1, 2]}\n", "s.yaml:2:1:", "second");
-    refuse("view_session: 1\nlor: {first: [0, -1, 2], second: [0, 0, 0]}\n", "s.yaml:2:7:", "first[1]");
-    refuse("view_session: 1\nranges:\n  - {name: a, low: 1, high: 1}\n", "s.yaml:3:23:", "high");
-    refuse("view_session: 1\nranges: {name: a}\n", "s.yaml:2:1:", "list");
-    refuse("view_session: 1\nscanner: [\n", "s.yaml:", "YAML");
+    for (struct text_cases cases = cases_of(IO_CASES, "session"); next_case(&cases);) {
+        const char *words = cases.fields[0], *place = cases.fields[2];
+        struct test_log log = TEST_LOG(log);
+        struct lr_view_session session;
+        assert_int_equal(lr_text_write("s.yaml", cases.fields[1], NULL), LR_OK);
+        assert_int_equal(lr_view_session_read("s.yaml", &session, &log.log), LR_BAD_INPUT);
+        unlink("s.yaml");
+        if (strncmp(log.error, place, strlen(place)) != 0 || strstr(log.error, words) == NULL)
+            fail_msg("'%s' is neither at %s nor does it say '%s'", log.error, place, words);
+        assert_null(session.scanner);
+    }
 }
 
 static void what_cannot_be_read_back_is_not_written(void **state)

@@ -325,19 +325,11 @@ class Errors(ViewTest):
         self.assertEqual((done.returncode, done.stdout), (3, ""))
 
     def test_steps(self):
-        for words, step in ((["steps.txt:2", "no step", "jump"], "jump 3"), (["steps.txt:2", "X Y Z"], "point 1 2"),
-                            (["steps.txt:2", "words"], "point 1 2 3 4"),
-                            (["steps.txt:2", "16 words"], "camera" + " 1" * 20)):
-            self.script_refused(3, words, ["frames 1", step])
+        for step, *words in self.cases("viewer steps"):
+            self.script_refused(3, ["steps.txt:2", *words], ["frames 1", step])
 
     def test_words(self):
-        for words, step in (("is not a number", "point 1 2 x"), ("is not a number", "point 1 2 inf"),
-                            ("is not a whole number", "frames 1.5"), ("none of what can stand", "tool hammer"),
-                            ("none of what can stand", "show scanner maybe"), ("1 to 16384", "size 0 10"),
-                            ("1 to 16384", "size 10 20000"), ("no key", "key hyper"), ("no value", "print weather"),
-                            ("none of what can stand", "open folder x"), ("mean 'voxel'?", "tool voxle"),
-                            ("(off, on); did you mean 'off'?", "show x offf"), ("mean 'samples'?", "set sample 2"),
-                            ("mean 'voxel.sum'?", "print voxel.sun"), ("mean 'window.size'?", "expect size 3")):
+        for step, words in self.cases("viewer words"):
             self.fails(3, [words, "steps.txt:2"], ["frames 1", step])
 
     def test_expectations(self):

@@ -347,6 +347,7 @@ static lr_status open(struct measurement *measured, struct cli_args *args)
     *params = measured->request->listmode;
     measured->blobs.radius_mm = measured->request->blob_radius_mm;
     params->blobs = measured->request->has_blobs ? &measured->blobs : NULL;
+    params->no_solid_angles = measured->request->corrections != NULL; /* a normalisation contains solid angles */
     params->lors = setup->lors;
     params->grid = &setup->grid;
     params->sensitivity_part = measured->cluster.rank;
@@ -477,8 +478,9 @@ static int describe(const struct measurement *measured, char *text, size_t size)
 {
     const lr_listmode_info *info = lr_listmode_get_info(measured->setup.op);
     return snprintf(
-        text, size, "; kernel %d%s %.9g %.9g; blobs of %.9g mm; times of flight %s; sensitivity of %lld lines",
-        (int)info->kernel, info->tube.as_paper ? " as in the paper" : "", info->tube.width_mm, info->tube.fwhm_mm,
+        text, size, "; kernel %d%s%s %.9g %.9g; blobs of %.9g mm; times of flight %s; sensitivity of %lld lines",
+        (int)info->kernel, info->tube.as_paper ? " as in the paper" : "",
+        info->has_solid_angles ? "" : " without solid angles", info->tube.width_mm, info->tube.fwhm_mm,
         info->blobs.radius_mm, measured->has_tof ? "yes" : "no", (long long)measured->listmode.sensitivity_lines);
 }
 

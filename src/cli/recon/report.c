@@ -14,7 +14,7 @@ static const char *unit_of(const struct measurement *measured)
 {
     if (measurement_counts_emissions(measured)) return "emissions";
     return measured->request->family == RECON_DIRECT ? "in all (relative: factors by direct factors count emissions)"
-                                                     : "in all (relative: --kernel exact counts emissions)";
+                                                     : "in all (relative: elements without solid angles)";
 }
 
 static double emissions(const struct recon_run *run)

@@ -31,7 +31,7 @@ const struct cli_option recon_input_options[] = {
      "correspondence",
      CLI_WORDS_OF(recon_families)},
     {"--data", "FILE", "LOR data (HDF5, or STIR's .hs); direct: histo-images (HDF5)", NULL},
-    {"--events", "FILE", "list mode instead: PETSIRD, CASToR (.Cdh), SAFIR, Siemens (.l), GE (.BLF)", NULL},
+    {"--events", "FILE", "list mode instead: " LR_EVENTS_READ, NULL},
     {"--crystal-map", "FILE",
      "of SAFIR (*crystal_map.txt) or CASToR (.lut, .geom); default: the one beside; without --scanner it is the "
      "scanner, too",

@@ -10,6 +10,7 @@
 #include "cuda_interop/lend.h"
 #include "cuda_interop/listmode/tables.h"
 #include "device/place.h"
+#include "listmode/solid_angle.h"
 #include "model/scanner/coincidence.h"
 
 #include <stdlib.h>
@@ -40,6 +41,9 @@ static lr_status drawing_open(const struct lr_listmode_sample *sample, struct lr
                                        .crystals_j = scanner->first_crystal[j + 1] - scanner->first_crystal[j],
                                        .mask = mask->kind,
                                        .words = {mask->offset_a, mask->offset_b}};
+        if (sample->faces == NULL) continue;
+        memcpy(pairs[k].areas_mm2[0], sample->faces->areas_mm2[scanner->first_crystal[i]], sizeof(double[3]));
+        memcpy(pairs[k].areas_mm2[1], sample->faces->areas_mm2[scanner->first_crystal[j]], sizeof(double[3]));
     }
     const int64_t pairs_bytes = lors->num_pairs * (int64_t)sizeof(*pairs);
     const int64_t words_bytes = lors->masks->num_words * (int64_t)sizeof(uint32_t);
@@ -51,6 +55,7 @@ static lr_status drawing_open(const struct lr_listmode_sample *sample, struct lr
                                       .seed = sample->seed,
                                       .first = sample->first,
                                       .step = sample->step,
+                                      .per_voxel = sample->faces != NULL ? sample->faces->per_voxel : 0.0,
                                       .stream = memory->stream};
     const lr_status status = lr_cuda_check((int)cudaStreamSynchronize(memory->stream), what, memory->log);
     free(pairs);
@@ -256,6 +261,8 @@ static lr_status arrange_range(struct arranging *at, int64_t r)
         drawing.count = at->sort.count;
         drawing.crystals[0] = at->from[0];
         drawing.crystals[1] = at->from[1];
+        drawing.hits = at->pass.events.hits;
+        drawing.weights = events->sample->weights != NULL ? events->sample->weights + first : NULL;
         LR_TRY(check(at, (int)cudaMemsetAsync(at->from[2], 0, (size_t)at->sort.count * sizeof(float), at->stream)));
         LR_TRY(check(at, lr_cuda_launch_list_draw(&drawing)));
     } else {

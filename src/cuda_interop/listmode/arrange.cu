@@ -62,7 +62,8 @@ __host__ __device__ inline bool has_bit(const uint32_t *words, int64_t bit)
     return (words[bit / 32] >> (bit % 32) & 1u) != 0;
 }
 
-/* Sets the two crystals of each line's LOR. Both are -1 if the LOR is not in coincidence (lr_coincidence_allows). */
+/* Sets the two crystals of each line's LOR, and its solid angle. Both crystals are -1 if the LOR is not in coincidence
+ * (lr_coincidence_allows). */
 [[maybe_unused]] static __global__ void __launch_bounds__(LR_CUDA_LIST_GROUP)
     draw_lines(const __grid_constant__ lr_cuda_list_drawing drawing)
 {
@@ -94,8 +95,22 @@ __host__ __device__ inline bool has_bit(const uint32_t *words, int64_t bit)
     else if (pair.mask != LR_CUDA_LIST_MASK_ALL)
         is_in = has_bit(of_first, a % pair.i[0] * pair.j[0] + b % pair.j[0]) &&
                 has_bit(of_second, a / pair.i[0] * pair.j[1] + b / pair.j[0]);
-    drawing.crystals[0][k] = is_in ? pair.first[0] + (int32_t)a : -1;
-    drawing.crystals[1][k] = is_in ? pair.first[1] + (int32_t)b : -1;
+    const int32_t of_i = pair.first[0] + (int32_t)a, of_j = pair.first[1] + (int32_t)b;
+    drawing.crystals[0][k] = is_in ? of_i : -1;
+    drawing.crystals[1][k] = is_in ? of_j : -1;
+    if (drawing.weights == nullptr) return;
+
+    /* The solid angle, as lr_listmode_solid_angle computes it. */
+    const double *from = drawing.hits[of_i].mm, *to = drawing.hits[of_j].mm;
+    double square = 0.0, seen_i = 0.0, seen_j = 0.0;
+    for (int axis = 0; axis < 3; axis++) {
+        const double along = to[axis] - from[axis];
+        square += along * along;
+        seen_i += pair.areas_mm2[0][axis] * along;
+        seen_j -= pair.areas_mm2[1][axis] * along;
+    }
+    const double seen = seen_i > 0.0 && seen_j > 0.0 ? seen_i * seen_j : 0.0;
+    drawing.weights[k] = (float)(drawing.per_voxel * seen / (square * square));
 }
 
 /* --- launches --- */

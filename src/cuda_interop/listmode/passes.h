@@ -230,6 +230,7 @@ typedef struct lr_cuda_list_pair {
     int32_t i[2], j[2]; /* numbers of crystals along u and v */
     int32_t crystals_j;
     uint32_t mask, words[2]; /* mask: LR_MASK_...; words: index of the first word of each of the mask's sets */
+    double areas_mm2[2][3];  /* faces of crystals of i and j (lr_listmode_faces); 0 = lines have no weights */
 } lr_cuda_list_pair;
 
 enum { LR_CUDA_LIST_MASK_ALL = 0, LR_CUDA_LIST_MASK_FULL = 2 };
@@ -243,6 +244,9 @@ typedef struct lr_cuda_list_drawing {
     uint64_t seed;
     int64_t first, step, count;
     int32_t *crystals[2]; /* [count] */
+    const lr_cuda_list_hit *hits;
+    double per_voxel; /* lr_listmode_faces */
+    float *weights;   /* [count] receives solid angles; NULL = none */
     void *stream;
 } lr_cuda_list_drawing;
 

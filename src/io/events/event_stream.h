@@ -73,7 +73,7 @@ struct lr_event_writing {
     void (*abandon)(void *writer);
 };
 
-/* A format of list mode. A new format needs a file that defines it, a number in lr/events.h, and a row below. */
+/* A format of list mode. A new format needs a file that defines it, and a row in lr/events.h. */
 struct lr_event_format {
     const char *name;                                    /* name for messages: "SAFIR" */
     const char *ending;                                  /* ending of names, used if no format fits the bytes */
@@ -85,15 +85,7 @@ struct lr_event_format {
     const struct lr_event_writing *writing; /* NULL = the format is not written */
 };
 
-#define LR_EACH_EVENT_FORMAT(USE)                                                                                      \
-    USE(LR_EVENTS_SAFIR, lr_safir_format)                                                                              \
-    USE(LR_EVENTS_SIEMENS, lr_siemens_format)                                                                          \
-    USE(LR_EVENTS_PETSIRD, lr_petsird_format)                                                                          \
-    USE(LR_EVENTS_CASTOR, lr_castor_format)                                                                            \
-    USE(LR_EVENTS_GE, lr_ge_format)                                                                                    \
-    USE(LR_EVENTS_TSV, lr_text_format)
-
-#define LR_DECLARE_EVENT_FORMAT(number, format) extern const struct lr_event_format format;
+#define LR_DECLARE_EVENT_FORMAT(name, reader, words) extern const struct lr_event_format lr_##reader##_format;
 LR_EACH_EVENT_FORMAT(LR_DECLARE_EVENT_FORMAT)
 extern const struct lr_event_writing lr_petsird_writing, lr_castor_writing;
 

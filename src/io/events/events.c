@@ -22,13 +22,12 @@
 
 /* --- formats --- */
 
-#define ROW(number, format) [number] = &(format),
-static const struct lr_event_format *const formats[] = {LR_EACH_EVENT_FORMAT(ROW)};
-enum { NUM_FORMATS = sizeof(formats) / sizeof(formats[0]) };
+#define ROW(name, reader, words) [LR_EVENTS_##name] = &lr_##reader##_format,
+static const struct lr_event_format *const formats[LR_NUM_EVENT_FORMATS] = {LR_EACH_EVENT_FORMAT(ROW)};
 
 static const struct lr_event_format *find(lr_events_format format)
 {
-    return (size_t)format < NUM_FORMATS ? formats[format] : NULL;
+    return (size_t)format < LR_NUM_EVENT_FORMATS ? formats[format] : NULL;
 }
 
 const char *lr_events_format_name(lr_events_format format)
@@ -38,9 +37,9 @@ const char *lr_events_format_name(lr_events_format format)
 
 lr_events_format lr_events_head_format(const struct lr_file_head *head)
 {
-    for (int k = 1; k < NUM_FORMATS; k++)
+    for (int k = 1; k < LR_NUM_EVENT_FORMATS; k++)
         if (formats[k]->recognises != NULL && formats[k]->recognises(head)) return (lr_events_format)k;
-    for (int k = 1; k < NUM_FORMATS; k++)
+    for (int k = 1; k < LR_NUM_EVENT_FORMATS; k++)
         if (formats[k]->read != NULL && lr_path_ends(head->path, formats[k]->ending)) return (lr_events_format)k;
     return LR_EVENTS_UNKNOWN;
 }
@@ -105,8 +104,8 @@ static lr_status read_format(const lr_events_source *source, struct lr_event_str
                         source->path);
     }
     return lr_error(source->log, LR_BAD_INPUT,
-                    "%s: is neither SAFIR list mode, PETSIRD nor CASToR by its first bytes, nor "
-                    "Siemens list mode by its name (.l): name its crystal map or its header to say which it is",
+                    "%s: is no list mode by its first bytes or its name (" LR_EVENTS_READ
+                    "): name its crystal map or its header to say which it is",
                     source->path);
 }
 
@@ -502,6 +501,9 @@ lr_status lr_events_bin_columns(const lr_event_columns *columns, const lr_lors *
 
 /* --- writing --- */
 
+#define TEXT_OF(...) #__VA_ARGS__
+#define TEXT(...) TEXT_OF(__VA_ARGS__)
+
 struct lr_events_writer {
     const struct lr_event_writing *format;
     void *writer;
@@ -511,11 +513,11 @@ lr_events_writer *lr_events_writer_create_sized(size_t given_bytes, const lr_eve
 {
     LR_TAKE(lr_events_writer_params, params, given, given_bytes);
     const struct lr_event_format *format = find(params->format);
-    for (int k = 1; params->format == LR_EVENTS_UNKNOWN && k < NUM_FORMATS; k++)
+    for (int k = 1; params->format == LR_EVENTS_UNKNOWN && k < LR_NUM_EVENT_FORMATS; k++)
         if (formats[k]->writing != NULL && lr_path_ends(params->path, formats[k]->ending)) format = formats[k];
     if (format == NULL || format->writing == NULL) {
-        lr_error(params->log, LR_USAGE,
-                 "%s: events are written to PETSIRD (.petsird), CASToR (.Cdh) and text (.tsv) files", params->path);
+        lr_error(params->log, LR_USAGE, "%s: the name of a file of events that is written ends in one of %s",
+                 params->path, TEXT(LR_EVENTS_WRITTEN));
         return NULL;
     }
     lr_events_writer *writer = lr_alloc(1, sizeof(*writer), "a writer", params->log);

@@ -176,6 +176,7 @@ static lr_status run_event(struct tube_task *task, const lr_log *log, const lr_p
                                  .count = 1,
                                  .info = request->has_tof ? &info : NULL,
                                  .kernel = kernels[request->kernel],
+                                 .no_solid_angles = true,                 /* the tool shows lengths of lines */
                                  .backend = is_exact ? "auto" : "native", /* cpu if modules can hide each other */
                                  .log = log,
                                  .progress = progress};

@@ -392,12 +392,8 @@ static lr_status update(struct app *app)
     tool->state = live_poll(tool->live, &report);
     if (tool->state == LIVE_FAILED && before != LIVE_FAILED)
         snprintf(tool->error, sizeof(tool->error), "%s", report.error);
-    /* A list-mode image is in emissions only with exact elements, because the elements of tubes and lines are not
-     * probabilities. Neither are kernels of histo-images, which have no factors here. */
-    const struct live_request *request = &tool->request;
-    const bool has_own_scale =
-        request->family == LIVE_DIRECT || (request->family == LIVE_LISTMODE && request->elements != LR_LISTMODE_EXACT);
-    app->units[DRAW_LIVE] = has_own_scale ? "of its own scale" : NULL;
+    /* Histo-images have no factors here, so their images are not in emissions. */
+    app->units[DRAW_LIVE] = tool->request.family == LIVE_DIRECT ? "of its own scale" : NULL;
 
     struct live_iteration next;
     while (live_copy_history(tool->live, tool->num_iterations, &next, 1) > tool->num_iterations) {
