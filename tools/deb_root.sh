@@ -40,7 +40,7 @@ inside() {
         loraster simulate $scanner --phantom derenzo --counts 200000 -o counts.h5
         mpirun --allow-run-as-root --oversubscribe --host localhost:1 -n 2 loraster recon $scanner --data counts.h5 \
             --iterations 1 -o ranks.nii'
-    try python 'python3 -c "
+    compgen -G "$3/python3-loraster*.deb" > /dev/null && try python 'python3 -c "
 import loraster as lr
 A = lr.Operator(lr.Scanner(\"two-opposed-modules\"), (5, 4, 3), 4.0)
 x = lr.phantom(\"spheres\", (5, 4, 3), 4.0)

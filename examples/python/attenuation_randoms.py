@@ -31,10 +31,12 @@ figure, axes = plt.subplots(1, 4, figsize=(13, 3), layout="constrained", width_r
 for axis, (title, image) in zip(axes, images.items()):
     relative = image[0] / image[0, water[0] > 0].mean()
     drawn = axis.imshow(relative, extent=(-240, 240, -240, 240), origin="lower", cmap="gray_r", vmin=0, vmax=4)
-    axis.set(title=title, xlabel="x (mm)", ylabel="y (mm)", xlim=(-160, 160), ylim=(-160, 160))
+    # +x at the left, as in medical viewers
+    axis.set(title=title, xlabel="x (mm)", ylabel="y (mm)", xlim=(160, -160), ylim=(-160, 160))
     axes[3].plot(x[0], relative[38:42].mean(axis=0), label=title)
 figure.colorbar(drawn, ax=axes[2], shrink=0.9)
 axes[3].plot(x[0], activity[0, 40] / activity[water > 0].mean(), "k--", linewidth=1, label="Truth")
-axes[3].set(title="Profile at y = 0", xlabel="x (mm)", ylabel="activity / mean in water", xlim=(-160, 160), ylim=(0, 6))
+axes[3].set(title="Profile at y = 0", xlabel="x (mm)", ylabel="activity / mean in water", ylim=(0, 6))
+axes[3].set(xlim=(160, -160), xticks=(100, 0, -100))
 axes[3].legend(fontsize="x-small")
 figure.savefig("attenuation_randoms.png", dpi=80)

@@ -34,6 +34,7 @@ for axis, title, iterations, beta in (
         image = lr.recon.bsrem(A, counts, iterations=iterations, subsets=6, prior=prior, callback=note)
     shown = axis.imshow(image[0] / decays, extent=(-24, 24, -24, 24), origin="lower", cmap="gray_r", vmin=0, vmax=1.2)
     axis.set(title=title, xlabel="x (mm)", ylabel="y (mm)")
+    axis.invert_xaxis()  # +x at the left, as in medical viewers
     if iterations == 20:
         axes[3].plot(range(1, 21), [100 * error for error in errors], label=title.split(",")[0])
 figure.colorbar(shown, label="image / activity", shrink=0.9)

@@ -72,6 +72,7 @@ for axis, title, which in ((axes[0], "All prompts", None), (axes[1], "Trues", ac
     image = lr.recon.osem(A, counts, iterations=4, subsets=8)
     shown = axis.imshow(image[0], extent=(-28, 28, -28, 28), origin="lower", cmap="gray_r", vmin=0, vmax=6e4)
     axis.set(title=f"{title}: {counts.sum() / 1e6:.2f} million", xlabel="x (mm)")
+    axis.invert_xaxis()  # +x at the left, as in medical viewers
 axes[0].set_ylabel("y (mm)")
 figure.colorbar(shown, ax=axes, label="decays per voxel")
 figure.savefig("gate_to_image.png", dpi=90)

@@ -54,4 +54,5 @@ for row, (title, layers_mm) in zip(axes, layers.items()):
     figure.colorbar(shown, label="image / activity")
     for axis in row:
         axis.set(xlabel="x (mm)", ylabel="y (mm)", xticks=(0, 10, 20, 30), yticks=(-10, 0, 10))
+        axis.invert_xaxis()  # +x at the left, as in medical viewers
 figure.savefig("layers.png", dpi=75)

@@ -41,6 +41,7 @@ for axis, title, tof, iterations in (
     relative = images[iterations - 1] / images[iterations - 1][water & ~hot].mean()
     drawn = axis.imshow(relative, extent=(-205, 205, -205, 205), origin="lower", cmap="gray_r", vmin=0, vmax=5)
     axis.set(title=title, xlabel="x (mm)", ylabel="y (mm)")
+    axis.invert_xaxis()  # +x at the left, as in medical viewers
     background = [image[water & ~hot] for image in images]
     noise = [100 * values.std() / values.mean() for values in background]
     contrast = [image[hot].mean() / values.mean() for image, values in zip(images, background)]

@@ -20,6 +20,7 @@ figure, axes = plt.subplots(1, 2, figsize=(8, 3.6), layout="compressed", sharey=
 for axis, shown, title in zip(axes, (decays * activity, image), ("Truth", "OSEM, 3 iterations of 8 subsets")):
     drawn = axis.imshow(shown[1], extent=(-24, 24, -24, 24), origin="lower", cmap="gray_r", vmin=0, vmax=2 * decays)
     axis.set(title=title, xlabel="x (mm)")
+    axis.invert_xaxis()  # +x at the left, as in medical viewers
 axes[0].set_ylabel("y (mm)")
 figure.colorbar(drawn, ax=axes, label="decays per voxel")
 figure.savefig("osem.png", dpi=90)

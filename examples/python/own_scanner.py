@@ -36,6 +36,7 @@ left.set(title=f"{scanner.num_modules} modules", xlabel="x (mm)", ylabel="y (mm)
 right = figure.add_subplot(1, 2, 2, facecolor="black")
 shown = right.imshow(sensitivity, extent=(-123, 123, -33, 153), origin="lower", cmap="magma")
 right.set(title="Sensitivity at y = 0", xlabel="x (mm)", ylabel="z (mm)")
+right.invert_xaxis()  # +x at the left, as in medical viewers
 figure.colorbar(shown, label="detected decays (%)")
 figure.subplots_adjust(left=0.0, right=0.96, bottom=0.15, wspace=0.25)
 figure.savefig("own_scanner.png", dpi=75)

@@ -36,4 +36,6 @@ for row, title, A in ((axes[0], "exact elements", exact), (axes[1], "lines (Jose
     row[2].plot(voxel_mm[0] * (np.arange(60) - 29.5), sensitivity[30] / near)
     row[2].set(title="Profile of the sensitivity", xlabel="x (mm)", ylabel="sensitivity / mean", ylim=(0, 2))
     row[2].grid(alpha=0.3)
+    for axis in row:
+        axis.invert_xaxis()  # +x at the left, as in medical viewers
 figure.savefig("ray_driven.png", dpi=65)

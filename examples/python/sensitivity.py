@@ -17,10 +17,12 @@ figure, (left, middle, right) = plt.subplots(1, 3, figsize=(10, 3.2), layout="co
 left.plot(scanner.crystals[:, 0], scanner.crystals[:, 2], ".", markersize=2)
 left.plot([-x_edge, x_edge, x_edge, -x_edge, -x_edge], [-z_edge, -z_edge, z_edge, z_edge, -z_edge], "tab:red")
 left.set(title="Crystals, grid in red", xlabel="x (mm)", ylabel="z (mm)", aspect="equal")
+left.invert_xaxis()  # +x at the left, as in medical viewers
 
 extent = (-x_edge, x_edge, -z_edge, z_edge)
 shown = middle.imshow(sensitivity, extent=extent, origin="lower", cmap="magma", vmin=0)
 middle.set(title="Sensitivity at y = 0", xlabel="x (mm)", ylabel="z (mm)")
+middle.invert_xaxis()
 figure.colorbar(shown, label="detected decays (%)", shrink=0.8)
 
 z_mm = [(k - (grid[2] - 1) / 2) * voxel_mm for k in range(grid[2])]

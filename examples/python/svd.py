@@ -25,6 +25,7 @@ for place, number in zip("abcdefgh", (1, 2, 4, 10, 50, 150, 350, 576)):
     axes[place].imshow(
         image, extent=(-edge, edge, -edge, edge), origin="lower", cmap="RdBu", vmin=-largest, vmax=largest
     )
+    axes[place].invert_xaxis()  # +x at the left, as in medical viewers
     axes[place].set_title(f"image {number}", fontsize="small")
     axes[place].set(xlabel="x (mm)" if place in "efgh" else "", ylabel="y (mm)" if place in "ae" else "")
 figure.savefig("svd.png", dpi=80)

@@ -40,4 +40,5 @@ for row, scanner in zip(axes, (ring, panels)):
     figure.colorbar(shown, label="image / activity of rods")
     for axis in row:
         axis.set(xlabel="x (mm)", ylabel="y (mm)")
+        axis.invert_xaxis()  # +x at the left, as in medical viewers
 figure.savefig("two_geometries.png", dpi=60)

@@ -65,6 +65,7 @@ for axis, (title, image) in zip(axes, images.items()):
     shown = axis.imshow(image[0, 0], extent=(-25.6, 25.6, -25.6, 25.6), origin="lower", cmap="gray_r", vmin=0, vmax=400)
     error = (image - truth).square().mean().sqrt()
     axis.set(title=title, xlabel="x (mm)" if title == "Truth" else f"x (mm); error {error:.0f}", ylabel="y (mm)")
+    axis.invert_xaxis()  # +x at the left, as in medical viewers
 figure.colorbar(shown, label="decays per voxel", shrink=0.8)
 axes[3].plot(losses)
 axes[3].set(title="Training", xlabel="step", ylabel="root mean square error", ylim=(0, None))

@@ -268,9 +268,12 @@ static lr_status add_charts(const struct comparison *all, struct picture_sheet *
         status = add_chart(all, sheet, (lr_chart_params){.up = "of 4 pi (%)", .groups = one_group, .num_groups = 1},
                            curves[2], "Solid angle of crystals");
     if (status == LR_OK)
-        status =
-            add_chart(all, sheet, (lr_chart_params){.up = "FWHM (mm)", .groups = names, .num_groups = NUM_RADII * 3},
-                      curves[3], title);
+        status = add_chart(all, sheet,
+                           (lr_chart_params){.across = "radial, tangential, axial: at each x in turn",
+                                             .up = "FWHM (mm)",
+                                             .groups = names,
+                                             .num_groups = NUM_RADII * 3},
+                           curves[3], title);
     free(room);
     return status;
 }

@@ -97,7 +97,14 @@ static lr_status demo_report(const struct demo *demo)
         json_int(&json, "peak_memory_bytes", common_peak_memory());
         common_json_end(&json);
     } else {
-        printf("%s\n%s/panel.png, correspondence.png, image.nii.gz\n", line, demo->folder);
+        printf("%s\n%s:\n"
+               "  panel.png           phantom, sensitivity and iterations\n"
+               "  correspondence.png  what three voxels see in one module: crystals, weights, weights with absorption\n"
+               "  voxel_K_*.png       the pictures of correspondence.png, each by itself\n"
+               "  phantom.nii.gz      true emissions per voxel\n"
+               "  image.nii.gz        reconstructed emissions per voxel\n"
+               "  figures.txt         the line above\n",
+               line, demo->folder);
     }
     return LR_OK;
 }

@@ -177,6 +177,7 @@ static void compare_report(const struct compare *compare)
                    (long long)error->num_missed, 100 * error->missed_weight, 100 * all->relative_l2,
                    100 * all->sum_error);
         }
+        printf("compare.png shows the elements; lors.npy, exact.npy, sampled_R*.npy and difference_R*.npy have them\n");
         return;
     }
     struct json json = common_json_begin(stdout, "render");
@@ -521,6 +522,11 @@ static lr_status run(struct cli_args *args)
             printf("  module %d: %d x %d pixels, %lld with a LOR, weight %.9g\n", bitmap->module, bitmap->size[0],
                    bitmap->size[1], (long long)bitmap->num_hits, bitmap->weight);
         }
+        printf("  contact_sheet.png    all pictures\n"
+               "  module_M_colour.png  the crystal that each line from module M meets\n"
+               "  module_M_weight.png  the probability of each line\n"
+               "  module_M.npy         the numbers of these pictures\n"
+               "  render.json          scanner, point, modules and backend\n");
     }
 
 finish:
@@ -534,7 +540,8 @@ finish:
 static const struct cli_option options[] = {
     {"--at", "X,Y,Z", "the point to look from, in mm", NULL},
     {"--module", "M", "only the image with this primary module", NULL},
-    {"-o", "FOLDER", "made unless it is there: module_M.npy, PNGs, contact_sheet.png, render.json", NULL},
+    {"-o", "FOLDER",
+     "made unless it is there: PNGs of each module and contact_sheet.png of all, module_M.npy, render.json", NULL},
     {0},
 };
 

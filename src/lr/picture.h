@@ -116,8 +116,8 @@ LR_API int lr_picture_bar_width(const lr_bar_params *params);
 /* The quantity that a correspondence image shows. */
 typedef enum lr_correspondence_view {
     LR_VIEW_CRYSTALS = 0, /* false colours of the cluster paper: red = (r + 1) / nu, green = (s + 1) / nv of the
-                             secondary module; black if no line ends there */
-    LR_VIEW_WEIGHTS       /* weight in the perceptual colour map; weight 0 is black */
+                             secondary module; grey if the line ends in no crystal */
+    LR_VIEW_WEIGHTS       /* weight in the perceptual colour map; weight 0 is grey */
 } lr_correspondence_view;
 
 /* Parameters of lr_picture_correspondence. Zero fields are defaults. */
@@ -210,7 +210,7 @@ typedef struct lr_curve {
 typedef struct lr_chart_params {
     const lr_curve *curves; /* [num_curves] */
     int num_curves;
-    const char *across, *up;   /* names of the axes, with their units; the upward one begins at 0 */
+    const char *across, *up;   /* names of the axes, with their units; the upward one begins at 0; NULL = none */
     const char *const *groups; /* [num_groups] names of groups of bars, which take the place of curves; NULL = none */
     int num_groups;
     const lr_log *log;

@@ -86,7 +86,7 @@ lr_picture *lr_picture_chart_sized(size_t given_bytes, const lr_chart_params *gi
         high += high - low;
     }
     struct lr_axes axes = {.size = {WIDE, HIGH},
-                           .across = {low, high, has_bars ? NULL : params->across, false},
+                           .across = {low, high, params->across, false},
                            .up = {0.0, most > 0.0 ? 1.08 * most : 1.0, params->up, false},
                            .ink = black,
                            .no_ticks_across = has_bars};

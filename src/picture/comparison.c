@@ -235,8 +235,6 @@ enum {
 };
 
 static const lr_colour white = {255, 255, 255}, ink = {38, 38, 38};
-/* The grey of pixels without a LOR. It differs from the greys at the edges of letters. */
-static const lr_colour nothing = {203, 206, 210};
 static const lr_text_style plain = {.colour = {38, 38, 38}, .size_px = text_px},
                            soft = {.colour = {90, 90, 90}, .size_px = text_px},
                            large = {.colour = {38, 38, 38}, .size_px = title_px, .bold = true};
@@ -418,7 +416,7 @@ static void draw_row(const struct page *page, int k, int top)
                                         .low = bar.low,
                                         .high = bar.high,
                                         .colours = bar.colours,
-                                        .not_a_number = nothing});
+                                        .not_a_number = lr_pixel_none});
         /* White lines separate the crystals of the primary module. */
         for (int x = step; x < size[0] && step >= 6; x += step)
             lr_picture_fill(page->picture, (int[2]){corner[0] + x, top}, (int[2]){1, size[1]}, white);

@@ -65,6 +65,7 @@ struct layout {
 };
 
 static const lr_text_style plain = {.colour = {0, 0, 0}, .size_px = lr_font_small};
+static const char no_pair[] = "no crystal";
 
 /* The axis of a crystal's index. If modules have different numbers of crystals, the axis runs from 0 to 1. */
 static struct lr_axis key_axis(const lr_scanner *scanner, int axis)
@@ -90,8 +91,8 @@ static struct layout arrange(const struct image *image)
             .ink = black,
         };
 
-        /* The legend has a line of text, the colours, and a line that explains black. */
-        const int line = lr_picture_text_height(&plain), words = swatch + 4 + lr_picture_text_width("none", &plain);
+        /* The legend has a line of text, the colours, and a line that explains grey. */
+        const int line = lr_picture_text_height(&plain), words = swatch + 4 + lr_picture_text_width(no_pair, &plain);
         if (image->params->view == LR_VIEW_WEIGHTS) {
             const int height = layout.axes.size[1] - line - 8;
             layout.bar = (lr_bar_params){.size = {0, height > least_bar ? height : least_bar},
@@ -150,7 +151,7 @@ lr_picture *lr_picture_correspondence_sized(size_t given_bytes, const lr_corresp
         for (int column = 0; column < size[0]; column++) {
             const lr_pixel *pixel = &params->pixels[(int64_t)row * size[0] + column];
             const int module = (int)pixel->module;
-            lr_colour colour = black;
+            lr_colour colour = lr_pixel_none;
             if (params->view == LR_VIEW_WEIGHTS) {
                 if (pixel->weight > 0.0f)
                     colour = lr_colour_of(LR_COLOURS_PERCEPTUAL, (double)pixel->weight / image.high);
@@ -199,9 +200,10 @@ lr_picture *lr_picture_correspondence_sized(size_t given_bytes, const lr_corresp
             }
             lr_axes_draw(picture, key);
         }
-        /* A black field and its meaning: no crystal. */
-        lr_picture_fill(picture, (int[2]){corner[0], below + (line - swatch) / 2}, (int[2]){swatch, swatch}, black);
-        lr_picture_text(picture, (int[2]){corner[0] + swatch + 4, below}, "none", &plain);
+        /* A grey field and its meaning. */
+        lr_picture_fill(picture, (int[2]){corner[0], below + (line - swatch) / 2}, (int[2]){swatch, swatch},
+                        lr_pixel_none);
+        lr_picture_text(picture, (int[2]){corner[0] + swatch + 4, below}, no_pair, &plain);
     }
 
     lr_font_tell(params->log);

@@ -46,7 +46,7 @@ static bool add_map(struct sheet *sheet, const struct panel *panel)
                                .high = high > 0 ? high : 1,
                                .colours = panel->colours,
                                .unit = panel->unit};
-    const int right = margins.left + axes.size[0] + GAP;
+    const int right = margins.left + axes.size[0] + (margins.right > GAP ? margins.right : GAP);
     const int below = margins.bottom > margins.top ? margins.bottom : margins.top;
     const int whole[2] = {right + lr_picture_bar_width(&bar), margins.top + bar.size[1] + below};
     lr_picture *picture = lr_picture_create(whole, sheet->log);

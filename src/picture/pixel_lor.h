@@ -5,7 +5,11 @@
  * The position of the pixel in the image gives the crystal (p, q) of the primary module. */
 #pragma once
 
-#include <lr/operator.h>
+#include <lr/picture.h>
+
+/* The grey of pixels whose line joins no pair of crystals. Neither false colours nor colour maps have such a grey, and
+ * the edges of letters have none either. */
+static const lr_colour lr_pixel_none = {203, 206, 210};
 
 /* The correspondence image of one point with one primary module. */
 struct lr_pixel_window {

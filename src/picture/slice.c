@@ -44,6 +44,7 @@ struct layout {
     int corner[2]; /* corner of the slice */
     int size[2];   /* size of the picture */
     int strip;     /* top edge of the strip with the scale bar */
+    int bar_left;  /* left edge of the colour bar */
     double length_mm;
     char length[32];
     struct lr_axes axes;
@@ -79,7 +80,9 @@ static struct layout arrange(const struct view *view, const lr_slice_params *par
                                      .unit = params->unit,
                                      .text = black};
 
-        layout.size[0] = lr_larger(layout.size[0], margins.left + drawn[0] + space + lr_picture_bar_width(&layout.bar));
+        /* The bar may be higher than the slice, and must not cover the label at the slice's right edge. */
+        layout.bar_left = margins.left + drawn[0] + lr_larger(space, margins.right);
+        layout.size[0] = layout.bar_left + lr_picture_bar_width(&layout.bar);
         layout.size[1] = lr_larger(layout.size[1], margins.top + layout.bar.size[1] + lr_font_small);
     }
     if (params->scale_bar) {
@@ -158,10 +161,7 @@ lr_picture *lr_picture_slice_sized(size_t given_bytes, const lr_slice_params *gi
                         &style);
     }
 
-    if (params->colour_bar) {
-        const int right = layout.corner[0] + view.map.drawn_size[0];
-        lr_picture_bar(picture, (int[2]){right + space, layout.corner[1]}, &layout.bar);
-    }
+    if (params->colour_bar) lr_picture_bar(picture, (int[2]){layout.bar_left, layout.corner[1]}, &layout.bar);
     lr_font_tell(params->log);
     return picture;
 }

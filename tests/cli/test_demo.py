@@ -3,7 +3,7 @@
 """The demo from end to end: its files, its figures, and rods that stand apart in its image.
 
 usage: test_demo.py PROGRAM [--full]     --full: full size, within 5 minutes of two processors and 6 GiB"""
-import json, os, resource, subprocess, sys, tempfile, unittest
+import json, os, re, resource, subprocess, sys, tempfile, unittest
 from pathlib import Path
 
 from program import png_size, read_nifti
@@ -88,9 +88,11 @@ class Demo(unittest.TestCase):
         self.assertEqual(line.startswith("quick"), not FULL)
 
     def test_keys_are_documented(self):
-        section = (Path(__file__).parent / "../../docs/formats/json.md").read_text()
+        docs = Path(__file__).parent / "../../docs"
         for key in self.found:
-            self.assertIn(f"`{key}`", section)
+            self.assertIn(f"`{key}`", (docs / "formats/json.md").read_text())
+        for name in FILES:
+            self.assertIn(f"`{re.sub('_[123]_', '_K_', name)}`", (docs / "guide/simulate.md").read_text())
 
     def test_fallback_is_said(self):
         self.assertNotIn("drawn by backend cpu", self.log)

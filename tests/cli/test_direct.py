@@ -238,7 +238,7 @@ class Factors(Direct):
         self.other_histo("y.h5", "ones.h5", numpy.ones(self.histo().shape))
         for factors, why in (("", "there are no --factors"), ("--factors ones.h5", "ones.h5 does not say")):
             done = self.good(f"{recon} a.nii.gz {factors} -o r.nii.gz")
-            self.assertIn("in all (relative: factors by direct factors count emissions)", done.stdout)
+            self.assertIn("in all (relative; emissions only with --factors of direct factors)", done.stdout)
             self.assertIn(f"the image has a scale of its own, and is not in emissions: {why}", done.stderr)
             self.assertIn("after fitting its scale", done.stderr)
             self.assertNotIn("multiply", done.stderr)

@@ -65,6 +65,9 @@ class Render(ProgramTest):
     def test_pictures(self):
         found = self.json(f"render {self.on_ring} --at 0,0,0 -o p")
         names = set(os.listdir("p"))
+        said = self.good(f"render {self.on_ring} --at 0,0,0 -o p").stdout
+        for name in names:
+            self.assertIn(re.sub(r"module_\d+", "module_M", name), said)
         for module in found["modules"]:
             for name in (f"module_{module}.npy", f"module_{module}_colour.png", f"module_{module}_weight.png"):
                 self.assertIn(name, names)
@@ -290,7 +293,7 @@ class Compare(ProgramTest):
 
     def test_table(self):
         for words, rays in ((["--compare 1,2,8"], [1, 2, 8]), (["--compare"], [4]), (["--compare --rays 3"], [3])):
-            lines = self.good(f"render {self.on_ring} --at 0.5,0,0", *words, "-o t").stdout.splitlines()[2:]
+            lines = self.good(f"render {self.on_ring} --at 0.5,0,0", *words, "-o t").stdout.splitlines()[2:-1]
             self.assertEqual([int(line.split()[0]) for line in lines], rays)
 
     def test_backends_agree(self):

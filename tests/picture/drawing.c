@@ -257,6 +257,7 @@ static void test_charts(void **state)
     const double bars[2] = {0, 1};
     params.groups = groups;
     params.num_groups = 2;
+    params.across = NULL;
     curve = (lr_curve){.name = "a", .y = bars, .count = 2};
     lr_picture *both = keep_picture(lr_picture_chart(&params));
     const int high = (count_pixels(both, first) - swatch) / 119; /* a bar's width is 0.8 of a group's less 1 */

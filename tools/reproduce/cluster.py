@@ -401,11 +401,11 @@ def draw_figure5():
 
 
 def false_colours(k, what):
-    """Red along u, green along v, from 0 to 1 over a module; background is black."""
+    """Red along u, green along v, from 0 to 1 over a module; lines that end in no crystal are grey."""
     module, r, s, _, _ = read_window(k, what)
     met = module >= 0
-    return numpy.stack([numpy.where(met, r / (CRYSTALS - 1), 0),
-                        numpy.where(met, s / (CRYSTALS - 1), 0), numpy.zeros(r.shape)], -1)
+    return numpy.stack([numpy.where(met, r / (CRYSTALS - 1), 0.8), numpy.where(met, s / (CRYSTALS - 1), 0.8),
+                        numpy.where(met, 0, 0.8)], -1)
 
 
 def describe(point):
@@ -419,7 +419,7 @@ def draw_figure8(places):
         show(axes[1, k], false_colours(k, "ring"), f"{describe(point)}: all opposite modules")
     finish_figure(figure, "figure8.png",
                   f"Figure 8. Correspondence images of three voxels, R = {RAYS}, modules of "
-                  "32 x 32:\nred r, green s of the crystal met, black: none", IMAGES)
+                  "32 x 32:\nred r, green s of the crystal met, grey: none", IMAGES)
 
 
 def draw_figure9(places):

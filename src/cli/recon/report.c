@@ -13,8 +13,9 @@
 static const char *unit_of(const struct measurement *measured)
 {
     if (measurement_counts_emissions(measured)) return "emissions";
-    return measured->request->family == RECON_DIRECT ? "in all (relative: factors by direct factors count emissions)"
-                                                     : "in all (relative: elements without solid angles)";
+    return measured->request->family == RECON_DIRECT
+               ? "in all (relative; emissions only with --factors of direct factors)"
+               : "in all (relative: elements without solid angles)";
 }
 
 static double emissions(const struct recon_run *run)
@@ -361,7 +362,7 @@ lr_status recon_draw(const struct recon_run *run)
                                                          .unit = measurement_counts_emissions(measured)
                                                                      ? "emissions per voxel"
                                                                      : "activity, by an unknown factor",
-                                                         .title = scanner != NULL ? scanner->name : "Histo-images",
+                                                         .title = scanner != NULL ? scanner->name : "Image (DIRECT)",
                                                          .note = note,
                                                          .colours = LR_COLOURS_INVERSE_GREY});
 }

@@ -561,7 +561,7 @@ enum { GAP = 1 };
 
 const char *const sheet_names[SHEET_NUM_KINDS] = {"crystals", "weight", "sampled", "exact", "sampled - exact"};
 
-static const lr_colour no_value = {38, 40, 46};
+static const lr_colour no_value = {112, 114, 120};
 
 /* Finds the texel of a window's lower left pixel. */
 static void find_corner(const struct sheet *sheet, int window, int corner[2])
