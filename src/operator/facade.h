@@ -122,6 +122,7 @@ struct lr_operator {
     char passed_over[2048]; /* reasons why earlier backends were not taken; "" = no other backend was tried */
     lr_lor_source factors;  /* get NULL = there are no factors */
     struct lr_factor_store factor_store;
+    lr_vector scaled;                    /* LOR values times factors, kept for the next back-projection */
     struct lr_direct_family *direct;     /* owned; NULL for other families */
     struct lr_listmode_family *listmode; /* owned; NULL for other families */
     struct lr_psf psf;

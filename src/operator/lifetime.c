@@ -97,6 +97,7 @@ void lr_operator_destroy(lr_operator *op)
     lr_psf_finish(&op->psf);
     /* Factors and the sensitivity are at the backend's place, so they are freed before the backend. */
     lr_factor_store_finish(&op->factor_store);
+    lr_vector_destroy(&op->scaled);
     lr_vector_destroy(&op->sensitivity);
     if (op->backend.fns != NULL) op->backend.fns->destroy(op->backend.self);
     if (direct != NULL) {

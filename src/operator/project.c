@@ -142,23 +142,36 @@ static lr_status call(const struct projection *p, const lr_vector *in, lr_vector
 /* Flags of stage(). CHANGED: the vector will be changed. ON_THE_HOST: the vector must be on the host. */
 enum { CHANGED = 1, ON_THE_HOST = 2 };
 
+/* The largest number of values that an operator keeps memory for between projections. */
+enum { MOST_KEPT = 1 << 25 };
+
 /* Sets *staged to the vector itself, or to a new vector if the backend cannot take the vector as it is or if its
- * numbers will be changed. The new vector is on the host if `vector` is, or if the backend has no place of its own.
+ * numbers will be changed, which happens only to values of LORs. The new vector is on the host if `vector` is, or if the backend has no place of its own.
  * Otherwise the new vector is at the backend's place, so that numbers of CUDA need not pass through the host. No
  * numbers are copied here. */
-static lr_status stage(const struct lr_operator *op, const lr_vector *vector, int how, lr_vector *staged)
+static lr_status stage(struct lr_operator *op, const lr_vector *vector, int how, lr_vector *staged)
 {
     lr_place *place = vector->values == NULL && (how & ON_THE_HOST) == 0 ? op->backend.place : NULL;
     const bool is_there = place != NULL && vector->place == place;
     const bool is_taken = vector->precision == lr_precision_of(op) && (is_there || vector->values != NULL);
     *staged = *vector;
     if (is_taken && (how & CHANGED) == 0) return LR_OK;
-    return lr_vector_create(&(lr_vector_params){.place = place,
-                                                .count = vector->count,
-                                                .precision = lr_precision_of(op),
-                                                .name = "numbers in the backend's precision",
-                                                .log = op->params.log},
-                            staged);
+    const lr_vector_params params = {.place = place,
+                                     .count = vector->count,
+                                     .precision = lr_precision_of(op),
+                                     .name = "numbers in the backend's precision",
+                                     .log = op->params.log};
+    if ((how & CHANGED) == 0 || vector->count > MOST_KEPT) return lr_vector_create(&params, staged);
+
+    /* A new vector would take a tenth of the back-projection of a million events on a device. */
+    lr_vector *kept = &op->scaled;
+    const bool is_host = place == NULL;
+    if (kept->count < vector->count || (kept->values != NULL) != is_host || kept->place != place) {
+        lr_vector_destroy(kept);
+        LR_TRY(lr_vector_create(&params, kept));
+    }
+    *staged = lr_vector_part(kept, 0, vector->count);
+    return LR_OK;
 }
 
 static bool is_same(const lr_vector *one, const lr_vector *other)
