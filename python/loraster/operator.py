@@ -169,7 +169,7 @@ class Operator:
             "line" (Joseph), or "exact" (solid angles).
         ranges: as many as subsets are to be used; 0 = 1.
         sensitivity_lines: LORs that the sensitivity is estimated from; 0 = enough. seed: of their choice.
-        sensitivity_of: an operator of the same scanner, grid and kernel, whose sensitivity is taken.
+        sensitivity_of: an operator of the same scanner, grid, kernel and solid angles, whose sensitivity is taken.
         solid_angles: rows of tubes and lines are multiplied by the solid angle of the crystals, so that images count
             emissions. False: rows are lengths in mm, for factors that contain solid angles, such as a scanner's
             measured normalisation.

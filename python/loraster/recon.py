@@ -182,8 +182,8 @@ def bsrem(
 
 _ARGUMENTS = """
 
-    Returns the image [nz][ny][nx] in y's library: in emissions per voxel, or by an unknown factor where A is of events
-    or lines by kernel "tube" or "line".
+    Returns the image [nz][ny][nx] in y's library: in emissions per voxel, or by an unknown factor where A is of lines
+    given by their ends, or of events with solid_angles=False.
 
     A: an Operator. y: counts, at least 0, in the shape A.data_shape ([num_lors]), float32; None in list mode: 1 for
         each event.

@@ -75,7 +75,8 @@ def test_presets_and_files(scanner, tmp_path):
 
 
 def test_a_diameter_for_the_radius_is_warned_of(tmp_path, caplog):
-    ring = "ring: {radius_mm: %d, modules: 12}\nmodule: {crystals: [6, 4], pitch_mm: [4, 4], face_mm: [4, 4], depth_mm: 15}"
+    ring = ("ring: {radius_mm: %d, modules: 12}\n"
+            "module: {crystals: [6, 4], pitch_mm: [4, 4], face_mm: [4, 4], depth_mm: 15}")
     for radius, word in ((50, ""), (100, "the radius looks like the diameter")):
         (tmp_path / "ring.yaml").write_text(ring % radius)
         with caplog.at_level(logging.WARNING, "loraster"):

@@ -284,8 +284,12 @@ lr_status args_parse(struct cli_args *args, const struct cli_verb *verb, struct 
 
     /* A stray word is often part of a list written with blanks ("--at 5 0 2"), or the name of a file without its
        option. known: options for each lr_file_kind. */
-    static const char *const known[LR_FILE_SESSION + 1][2] = {
-        {0}, {"--scanner"}, {"--image"}, {"--data", "--histo"}, {"--events"}, {"--events", "--scanner"}, {"--histo"}};
+    static const char *const known[LR_FILE_SESSION + 1][2] = {[LR_FILE_SCANNER] = {"--scanner"},
+                                                              [LR_FILE_IMAGE] = {"--image"},
+                                                              [LR_FILE_DATA] = {"--data", "--histo"},
+                                                              [LR_FILE_EVENTS] = {"--events"},
+                                                              [LR_FILE_PETSIRD] = {"--events", "--scanner"},
+                                                              [LR_FILE_HISTO] = {"--histo"}};
     const struct cli_given *last = args->num_given > 0 ? &args->given[args->num_given - 1] : NULL;
     if (last != NULL && last->value != NULL && is_number(stray[0]) && is_number(last->value) &&
         strchr(last->option->metavar, ',') != NULL) {

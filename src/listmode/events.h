@@ -36,8 +36,8 @@ struct lr_listmode_sample {
     double stride; /* number of LORs of a stride; 1 = line n is LOR n */
     uint64_t seed;
     int64_t first, step, count;
-    const struct lr_listmode_faces *faces; /* if lines are weighted by their solid angles; otherwise NULL */
-    float *weights; /* [count] at a device that draws the lines: receives the solid angles; NULL without faces */
+    const struct lr_listmode_faces *faces; /* faces from which solid angles are computed; NULL = lines have none */
+    float *weights; /* [count] memory of the device that draws the lines, which receives solid angles; NULL = none */
 };
 
 /* Returns the LOR of line k, which may not be in coincidence. The result depends only on seed and line. */

@@ -14,7 +14,8 @@ struct lr_listmode_faces {
 };
 
 /* Returns G in 1/mm: times the length of a line in a voxel, G is the probability that an emission there is detected by
- * the crystals a and b. 0 if one of the faces looks away. hits: centres of the faces, mm. */
+ * the crystals a and b. 0 if one of the faces looks away. hits: centres of the crystals on the detection plane,
+ * mm. */
 static inline double lr_listmode_solid_angle(const struct lr_listmode_faces *faces, const double (*hits)[3], int a,
                                              int b)
 {

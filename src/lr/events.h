@@ -54,7 +54,8 @@ typedef struct lr_event_sink {
 } lr_event_sink;
 
 /* Formats of event files. The first row makes the number LR_EVENTS_SAFIR; its format is lr_safir_format in the library.
- * The words of all rows make a list of the formats that can be read. New rows come last.
+ * The words of all rows, each but the first with its comma, make a list of the formats that can be read. New rows come
+ * last, and formats that are written have their ending in LR_EVENTS_WRITTEN.
  *     SAFIR    begins with the SAFIR signature, or ends in .safir
  *     SIEMENS  ends in .l and has no other format
  *     PETSIRD  begins with "yardl": PETSIRD's binary encoding, any version
@@ -317,8 +318,9 @@ typedef struct lr_photon_params {
     const lr_crystal_product *randoms;
     int64_t num_randoms;
     double window_mm; /* tof_mm of randoms is uniform from -window_mm / 2 to window_mm / 2 */
-    /* Receives the number of pairs that were emitted until the last one was detected, or 0 after an error. NULL = not
-     * needed */
+    /* Receives the number of pairs that were emitted until the last one was detected, or 0 after an error. With n
+     * layers of crystals, which share the photons, it is divided by n^2: images count each layer as if it were the
+     * only one. NULL = not needed */
     int64_t *emissions;
 } lr_photon_params;
 
@@ -366,8 +368,8 @@ LR_SIZED(lr_events_writer_params, lr_events_writer *, lr_events_writer_create, (
 /* The sink to pass to lr_events_read. Events must be ordered by time.
  * PETSIRD and CASToR: a weight must be a whole number n; the event is written n times.
  * PETSIRD: in each time block prompts are written before delayeds. A time of flight is written as the number of its
- * bin. The bins are those of info, or else bins with a width of a fifth of the resolution. These cover the longest line
- * and twice the resolution on both sides of it.
+ * bin. The bins are those of info. If info has none, they are a fifth of the resolution wide, and reach from one end of
+ * the longest line to the other and twice the resolution beyond both ends.
  * From schema v0.10.0 on, if a has the lower number in the file, a and b are exchanged and tof_mm changes its sign.
  * CASToR: delayeds are left out, with a warning.
  * Text: one line per event with its time, kind, weight, crystals, tof_mm and annihilation point. The point is computed

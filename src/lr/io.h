@@ -101,7 +101,8 @@ LR_API lr_image *lr_image_read(const char *path, const lr_log *log);
 LR_API lr_image *lr_image_read_on(const char *path, const lr_grid *grid, const lr_log *log);
 
 /* Number of volumes in a file: the length of the fourth axis of a NIfTI file, or the time frames of an Interfile
- * header; 1 for other images; 0 if the file is no image. step_s: becomes the time from one volume to the next in seconds, as in lr_image_frames; NULL is allowed. */
+ * header; 1 for other images; 0 if the file is no image. step_s: becomes the time from one volume to the next in
+ * seconds, as in lr_image_frames; NULL is allowed. */
 LR_API int lr_image_num_frames(const char *path, double *step_s);
 
 /* Reads one volume of a file; frame 1 is the first. errors: NULL, logged; also for a frame that does not exist. */

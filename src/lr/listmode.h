@@ -168,25 +168,23 @@ typedef struct lr_listmode_params {
     lr_listmode_tube tube;
     int samples[3]; /* points per voxel and axis of the exact kernel; 0 = lr_operator_default_samples */
     /* if set, the image has blob coefficients in the order of lr_blobs_grids, and elements are line integrals of blobs
-     * in mm, times G; kernel and tube are not read. With time of flight the elements are multiplied by the Gaussian's density at
-     * the middle of the blob's slice. Every backend supports blobs. Copied. NULL = voxels of the grid */
+     * in mm, times G; kernel and tube are not read. With time of flight the elements are multiplied by the Gaussian's
+     * density at the middle of the blob's slice. Every backend supports blobs. Copied. NULL = voxels of the grid */
     const lr_blobs *blobs;
     /* factors (efficiencies, attenuation) that multiply the rows of events and the rows summed in the sensitivity; NULL
      * = 1. The struct is copied; its `user` must outlive the operator */
     const lr_lor_source *factors;
-    /* [count], finite, >= 0; copied. Multiply the rows of events instead of `factors`, which then affect only the
-     * sensitivity. NULL = use `factors` */
+    /* [count], finite, >= 0; copied. Multiply the rows of events, besides G, instead of `factors`, which then affect
+     * only the sensitivity. NULL = use `factors` */
     const float *event_factors;
-    /* true: G is 1, for factors that contain the solid angles already, such as a scanner's measured normalisation.
-     * Elements are then lengths in mm, or shares of lengths. Not read for the exact kernel */
-    bool no_solid_angles;
     /* number of LORs from which the sensitivity is computed. More LORs are added for voxels that few of these LORs
      * cross. 0 = 2^25, or up to 2^30 if the error of the mean voxel would exceed 1.2 % */
     int64_t sensitivity_lines;
     uint64_t seed;                           /* seed of the sample of LORs, if not all are used */
-    lr_operator *sensitivity_of;             /* a list-mode operator with the same LORs, grid, kernel, factors, lines
-                                                and seed. Its sensitivity is used here, and is computed first if
-                                                necessary. That operator must outlive this one; NULL = none */
+    lr_operator *sensitivity_of;             /* a list-mode operator with the same LORs, grid, kernel, factors, lines,
+                                                solid angles and seed. Its sensitivity is used here, and is computed
+                                                first if necessary. That operator must outlive this one; NULL = none.
+                                                LR_USAGE if only one of the two has solid angles */
     int sensitivity_part, sensitivity_parts; /* this operator's part of a sensitivity that several operators compute
                                                 together: line number `sensitivity_part`, and every sensitivity_parts-th
                                                 line after that. The sum over all parts, from 0 on, is the sensitivity.
@@ -202,6 +200,9 @@ typedef struct lr_listmode_params {
     int64_t max_memory_bytes;                /* memory on the device; 0 = all memory that the device reports */
     const lr_log *log;
     const lr_progress *progress;
+    /* true: G is 1, for factors that contain the solid angles already, such as a scanner's measured normalisation.
+     * Elements are then lengths in mm, or with time of flight numbers without unit. Not read for the exact kernel */
+    bool no_solid_angles;
 } lr_listmode_params;
 
 /* An operator (lr/operator.h) between an image and the values of events. All of lr/operator.h and lr/recon.h applies to
@@ -212,14 +213,14 @@ typedef struct lr_listmode_params {
  * lr_operator_sensitivity does not depend on the events. The sensitivity is A^T n over all LORs in coincidence, without
  * time of flight, with n = `factors`; or an unbiased estimate of this from a sample of LORs. Voxels whose estimate is
  * too uncertain are 0. The sensitivity of a part is the whole sensitivity times the part's share of the events. The
- * measured data for lr_recon are a value of 1 for each event. Images are in emissions, unless G is 1: elements are
- * then lengths in mm, on which the scale of the image depends.
+ * measured data for lr_recon are a value of 1 for each event. Images are in emissions, unless G is 1: the scale of the
+ * image then depends on the kernel.
  *
  * For lines, lr_operator_sensitivity is A^T 1 over the lines of the operator or of the part, with their time of flight
  * and event_factors. This is correct if a value is measured for every line, as in sinograms. If each line is a single
  * event, the sensitivity of all lines that could have been measured is needed. sensitivity_of is then an operator of
- * all these lines, or of a scanner's events, on the same grid; its sensitivity is used as for events. A line that
- * misses the image has the value 0.
+ * all these lines, or of a scanner's events with no_solid_angles, on the same grid; its sensitivity is used as for
+ * events. A line that misses the image has the value 0.
  * errors: NULL, logged: as stated at the params; LR_BAD_INPUT, with factors, for an event whose modules are not in
  * coincidence; LR_BAD_INPUT for a line whose ends are equal or not finite; LR_USAGE for lines with the exact kernel,
  * and for vectors whose counts do not agree. */
@@ -230,7 +231,6 @@ typedef struct lr_listmode_info {
     lr_listmode_kernel kernel;
     lr_listmode_tube tube; /* the tube, with defaults filled in */
     lr_blobs blobs;        /* with defaults filled in; radius_mm 0 = voxels */
-    bool has_solid_angles; /* true if elements are probabilities, so that images are in emissions */
     int64_t count;         /* number of events */
     int num_ranges;
     double partition_seconds, sort_seconds; /* times for partitioning and sorting the events, by the device's clock if
@@ -240,6 +240,7 @@ typedef struct lr_listmode_info {
     double sensitivity_error;
     double sensitivity_worst; /* largest standard error of a voxel, relative to the voxel's value */
     int64_t sensitivity_left; /* number of voxels set to 0, because too few LORs that cross them could be sampled */
+    bool has_solid_angles;    /* true if elements are probabilities, so that images are in emissions */
 } lr_listmode_info;
 
 /* The facts live as long as the operator. NULL for operators of other families. */

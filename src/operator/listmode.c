@@ -330,8 +330,8 @@ static lr_status take_params(struct given *given, const lr_listmode_params *aske
     }
     if (like != NULL && like->listmode->info.has_solid_angles != has_solid_angles(params)) {
         return lr_error(params->log, LR_USAGE,
-                        "only one of this operator and that whose sensitivity is to be taken has solid angles: set "
-                        "no_solid_angles for events, as lines given by their ends have none");
+                        "only one of this operator and that whose sensitivity is to be taken has solid angles: give "
+                        "both the same kernel, as_paper and no_solid_angles; lines given by their ends have none");
     }
     return LR_OK;
 }
@@ -588,13 +588,16 @@ lr_operator *lr_listmode_create_sized(size_t caller_bytes, const lr_listmode_par
         goto done;
     op->factors = family->event_factors != NULL ? (lr_lor_source){get_factors, family->event_factors} : op->factors;
 
+    /* Factors of events and the values that they multiply take memory of the device, too. */
+    const int64_t most_bytes = params->max_memory_bytes, factors_bytes = 2 * params->count * (int64_t)sizeof(float);
+    const int64_t left_bytes = most_bytes - (family->event_factors != NULL ? factors_bytes : 0);
     const struct opening opening = {
         .params = params,
         .backend = {.model = &family->model,
                     .events = &family->events,
                     .threads = params->threads > 0 ? params->threads : lr_num_processors(),
                     .device = params->device,
-                    .max_memory_bytes = params->max_memory_bytes,
+                    .max_memory_bytes = left_bytes > most_bytes / 2 ? left_bytes : (most_bytes + 1) / 2,
                     .variant = params->variant,
                     .block_threads = params->block_threads,
                     .blocks_each = params->blocks_each,

@@ -224,13 +224,13 @@ static lr_status add_batch(struct line_batch *batch)
     lr_vector values = {0};
     if (!batch->is_drawn) {
         if (sum->factors != NULL) {
-            const lr_vector_params of_lines = {
-                .place = sum->op->backend.place, .count = batch->count, .name = "solid angles of lines", .log = log};
-            LR_TRY(lr_vector_create(&of_lines, &values));
+            const lr_vector_params of_lines = {.place = sum->op->backend.place, .count = batch->count};
+            (void)lr_vector_create(&of_lines, &values);
             batch->sample.faces = &family->faces;
-            batch->sample.weights = (float *)values.storage->block + values.begin;
+            batch->sample.weights = values.storage != NULL ? (float *)values.storage->block + values.begin : NULL;
         }
-        lr_status status = family->choice->arrange(&batch->lines, &params);
+        const bool has_room = sum->factors == NULL || values.storage != NULL;
+        const lr_status status = has_room ? family->choice->arrange(&batch->lines, &params) : LR_OK;
         if (status != LR_OK || batch->lines.held == NULL) lr_vector_destroy(&values);
         LR_TRY(status);
         if (batch->lines.held == NULL) {

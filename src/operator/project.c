@@ -139,14 +139,16 @@ static lr_status call(const struct projection *p, const lr_vector *in, lr_vector
 
 /* --- vectors that a backend takes --- */
 
-/* Flags of stage(). CHANGED: the vector will be changed. ON_THE_HOST: the vector must be on the host. */
-enum { CHANGED = 1, ON_THE_HOST = 2 };
+/* Flags of stage(). CHANGED: the vector will be changed. SCALED: the same, by factors; its memory is kept for the next
+ * back-projection. ON_THE_HOST: the vector must be on the host. */
+enum { CHANGED = 1, SCALED = 2, ON_THE_HOST = 4 };
 
-/* The largest number of values that an operator keeps memory for between projections. */
+/* The largest number of values whose memory an operator keeps, 128 MiB of floats. With more values, the projection
+ * takes so long that new memory costs nothing. */
 enum { MOST_KEPT = 1 << 25 };
 
 /* Sets *staged to the vector itself, or to a new vector if the backend cannot take the vector as it is or if its
- * numbers will be changed, which happens only to values of LORs. The new vector is on the host if `vector` is, or if the backend has no place of its own.
+ * numbers will be changed. The new vector is on the host if `vector` is, or if the backend has no place of its own.
  * Otherwise the new vector is at the backend's place, so that numbers of CUDA need not pass through the host. No
  * numbers are copied here. */
 static lr_status stage(struct lr_operator *op, const lr_vector *vector, int how, lr_vector *staged)
@@ -155,15 +157,15 @@ static lr_status stage(struct lr_operator *op, const lr_vector *vector, int how,
     const bool is_there = place != NULL && vector->place == place;
     const bool is_taken = vector->precision == lr_precision_of(op) && (is_there || vector->values != NULL);
     *staged = *vector;
-    if (is_taken && (how & CHANGED) == 0) return LR_OK;
+    if (is_taken && (how & (CHANGED | SCALED)) == 0) return LR_OK;
     const lr_vector_params params = {.place = place,
                                      .count = vector->count,
                                      .precision = lr_precision_of(op),
                                      .name = "numbers in the backend's precision",
                                      .log = op->params.log};
-    if ((how & CHANGED) == 0 || vector->count > MOST_KEPT) return lr_vector_create(&params, staged);
+    if ((how & SCALED) == 0 || vector->count > MOST_KEPT) return lr_vector_create(&params, staged);
 
-    /* A new vector would take a tenth of the back-projection of a million events on a device. */
+    /* Making a new vector takes a tenth of the time of a back-projection of a million events on a device. */
     lr_vector *kept = &op->scaled;
     const bool is_host = place == NULL;
     if (kept->count < vector->count || (kept->values != NULL) != is_host || kept->place != place) {
@@ -196,7 +198,7 @@ static lr_status project(const struct projection *p, const lr_vector *in, lr_vec
     lr_vector inner_in, inner_out;
     LR_TRY(lr_project_check_room(p->op));
     const int lors = is_by_all(p) ? ON_THE_HOST : 0; /* the host copies the values of the part */
-    const int scaled = lr_has_factors(p->op) ? CHANGED : 0;
+    const int scaled = lr_has_factors(p->op) ? SCALED : 0;
     LR_TRY(stage(p->op, in, p->forward ? 0 : lors | scaled, &inner_in));
     lr_status status = stage(p->op, out, p->forward ? lors : 0, &inner_out);
     if (status == LR_OK) {

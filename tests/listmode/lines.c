@@ -551,7 +551,7 @@ static void test_sensitivity_of_others(void **state)
     lr_listmode_params of_events = open_measured()->params;
     of_events.kernel = LR_LISTMODE_TUBE;
     of_lines.sensitivity_of = kept_operator(&of_events);
-    assert_none(lr_listmode_create(&of_lines), LR_USAGE, &test_log, "has solid angles: set no_solid_angles");
+    assert_none(lr_listmode_create(&of_lines), LR_USAGE, &test_log, "has solid angles: give both the same kernel");
     of_lines.sensitivity_of = NULL;
     of_events.no_solid_angles = true;
     of_lines.tube.fwhm_mm = of_events.tube.fwhm_mm = 6;

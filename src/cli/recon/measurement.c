@@ -315,13 +315,14 @@ lr_status measurement_read_images(struct measurement *measured)
                                         recon_digest(0, &measured->iterations_before, sizeof(int)));
 }
 
-/* Elements of list mode are probabilities if they contain solid angles. Kernels of histo-images add up to 1 in each view, so the factors decide whether elements are probabilities. */
+/* Elements of list mode are probabilities if they contain solid angles once; a file of corrections contains them, too.
+ * Kernels of histo-images add up to 1 in each view, so the factors decide whether elements are probabilities. */
 bool measurement_counts_emissions(const struct measurement *measured)
 {
     const lr_histo_images *factors = measured->direct_factors;
     if (measured->request->family == RECON_DIRECT) return factors != NULL && factors->are_probabilities;
     const lr_listmode_info *info = lr_listmode_get_info(measured->setup.op);
-    return info == NULL || info->has_solid_angles;
+    return info == NULL || (info->has_solid_angles && measured->request->corrections == NULL);
 }
 
 const lr_blobs *measurement_blobs(const struct measurement *measured)

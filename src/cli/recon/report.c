@@ -15,7 +15,7 @@ static const char *unit_of(const struct measurement *measured)
     if (measurement_counts_emissions(measured)) return "emissions";
     return measured->request->family == RECON_DIRECT
                ? "in all (relative; emissions only with --factors of direct factors)"
-               : "in all (relative: elements without solid angles)";
+               : "in all (relative: by --as-paper and --corrections)";
 }
 
 static double emissions(const struct recon_run *run)

@@ -55,7 +55,7 @@ static lr_status on_iteration(void *user, const lr_iteration *done)
             done->number, done->log_likelihood, done->measured_counts, left_out, done->estimated_counts, done->seconds);
         if (done->penalty > 0) report_info(report, "iteration %d: penalty %.9g", done->number, done->penalty);
     } else {
-        /* Iterations that find a fit report what is left out themselves. */
+        /* Iterations that compute the likelihood say what is left out; others say it once. */
         if (run->num_done == 1 && measured->blind_voxels > 0) {
             report_info(report,
                         "%lld voxels of histo-images with %.4g counts are left out: --factors is 0 there (no line of "

@@ -109,8 +109,8 @@ __host__ __device__ inline bool has_bit(const uint32_t *words, int64_t bit)
         seen_i += pair.areas_mm2[0][axis] * along;
         seen_j -= pair.areas_mm2[1][axis] * along;
     }
-    const double seen = seen_i > 0.0 && seen_j > 0.0 ? seen_i * seen_j : 0.0;
-    drawing.weights[k] = (float)(drawing.per_voxel * seen / (square * square));
+    const bool is_seen = seen_i > 0.0 && seen_j > 0.0;
+    drawing.weights[k] = is_seen ? (float)(drawing.per_voxel * seen_i * seen_j / (square * square)) : 0.0f;
 }
 
 /* --- launches --- */

@@ -501,6 +501,7 @@ lr_status lr_events_bin_columns(const lr_event_columns *columns, const lr_lors *
 
 /* --- writing --- */
 
+/* The source text of a list, with its quotation marks. */
 #define TEXT_OF(...) #__VA_ARGS__
 #define TEXT(...) TEXT_OF(__VA_ARGS__)
 

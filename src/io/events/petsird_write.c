@@ -199,20 +199,21 @@ static lr_status init_layout(struct layout *layout, const lr_events_writer_param
     layout->kind_of = lr_alloc(LR_PETSIRD_MAX_TYPES, sizeof(int), "types", log);
     layout->bins = lr_alloc((int64_t)kinds * kinds, sizeof(*layout->bins), "bins", log);
     layout->energy_kev = lr_alloc(kinds, sizeof(*layout->energy_kev), "energies", log);
-    const lr_scanner *scanner = layout->lors->scanner;
-    const double depth_mm = scanner->modules[0].depth_mm, middle_mm = 0.5 * depth_mm;
-    const double deeper_mm = middle_mm - scanner->detection_depth_mm;
-    if (scanner->modules[0].layer == 0 && fabs(deeper_mm) > 0.1 * depth_mm) {
-        lr_warn(log,
-                "%s: a PETSIRD file does not say at which depth hits are read: programs that take the scanner from it "
-                "read them in the middle of crystals, at %g mm, not at %g mm: give detection_depth_mm: %g, or keep the "
-                "scanner's own file with this one",
-                params->path, middle_mm, scanner->detection_depth_mm, middle_mm);
-    }
     LR_TRY(layout->type_of != NULL && layout->index_of != NULL && layout->example != NULL && layout->count != NULL &&
                    layout->kind_of != NULL && layout->bins != NULL && layout->energy_kev != NULL
                ? LR_OK
                : LR_FAILED);
+    const lr_scanner *scanner = layout->lors->scanner;
+    const double depth_mm = scanner->modules[0].depth_mm, middle_mm = 0.5 * depth_mm;
+    bool has_layers = false;
+    for (int m = 0; m < modules; m++) has_layers = has_layers || scanner->modules[m].layer > 0;
+    if (!has_layers && fabs(middle_mm - scanner->detection_depth_mm) > 0.1 * depth_mm) {
+        lr_warn(log,
+                "%s: a PETSIRD file does not say at which depth hits are read: programs that take the scanner from it "
+                "read them in the middle of crystals, at %g mm, not at %g mm: give the scanner detection_depth_mm: %g, "
+                "or keep its own file with this one",
+                params->path, middle_mm, scanner->detection_depth_mm, middle_mm);
+    }
 
     LR_TRY(sort_modules(layout, differ ? info : NULL, log));
     LR_TRY(set_bins(layout, info, log));

@@ -96,8 +96,8 @@ struct lr_voxels {
     const lr_progress *progress; /* as in struct lr_image_request */
 };
 
-/* Checks that a file of `frames` volumes has the one that a request names, as in struct lr_image_request. errors:
- * LR_BAD_INPUT. */
+/* Checks that `frame` is the number of one of a file's `frames` volumes, from 1 on. 0 means that none is named, which
+ * is allowed if there is one volume. errors: LR_BAD_INPUT. */
 lr_status lr_image_check_frame(const char *path, int frame, int frames, const lr_log *log);
 
 /* Reads the image. Its memory is allocated only if the file is long enough. errors: NULL, logged: LR_BAD_INPUT. */

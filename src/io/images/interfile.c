@@ -164,6 +164,10 @@ static lr_status find_frame(const struct lr_keyed_text *file, int frame, int64_t
                         "%s: does not say how many slices a frame has: add 'matrix size [3] := SLICES'", file->path);
     }
     LR_TRY(lr_interfile_integer(file, "data offset in bytes", frame, &own));
+    if (lr_interfile_find(file, "data offset in bytes", frame) != NULL && own < 0) {
+        return lr_error(file->log, LR_BAD_INPUT, "%s: 'data offset in bytes [%d]' is %lld: it cannot be negative",
+                        file->path, frame, (long long)own);
+    }
     if (own >= 0) {
         *offset_bytes = own;
     } else {

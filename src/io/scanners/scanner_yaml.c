@@ -501,8 +501,8 @@ static lr_status read_draft(struct draft *draft)
     return read_ring(draft);
 }
 
-/* Shows a message at the length, such as pitch_mm, that it names first. A message that names none, or a length that
- * each layer may have for itself, is shown at `ring` or `modules`. */
+/* Shows a message at the length, such as pitch_mm, that it names first. Other messages are shown at `ring` or
+ * `modules`. Lengths of `module` are not looked for if there are layers, which may have their own. */
 static void write_placed(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     const struct draft *draft = ((const struct placed_log *)user)->draft;
@@ -520,6 +520,7 @@ static void write_placed(void *user, lr_log_level level, lr_status status, const
             if (text == NULL || length >= sizeof(name) || length < 3) continue;
             memcpy(name, text, length);
             const char *found = strcmp(name + length - 3, "_mm") == 0 ? strstr(sentence, name) : NULL;
+            if (found > sentence && found[-1] == '_') found = NULL; /* pitch_mm in ring_pitch_mm */
             if (found != NULL && (first == NULL || found < first)) {
                 first = found;
                 at = fy_node_pair_key(pair);

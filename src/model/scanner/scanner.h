@@ -25,8 +25,9 @@ lr_status lr_scanner_check_params(const lr_scanner_params *params);
  * Oriented boxes overlap if none of 15 axes separates them (Gottschalk, Lin, Manocha: OBBTree, 1996). */
 double lr_module_overlap_mm(const lr_module *a, const lr_module *b);
 
-/* Says how much two modules overlap: along the axis, such as "1.5 mm along the axis", if their centres lie apart mainly
- * in that direction, else by lr_module_overlap_mm. Returns true if along the axis. */
+/* Writes into `words` by how much two modules overlap. If their centres lie apart mainly along the axis, it is the
+ * overlap along the axis, such as "1.5 mm along the axis", and the result is true. Otherwise it is
+ * lr_module_overlap_mm. */
 enum { LR_OVERLAP_WORDS = 64 };
 bool lr_module_say_overlap(const lr_module *a, const lr_module *b, char words[LR_OVERLAP_WORDS]);
 

@@ -482,7 +482,8 @@ lr_status lr_events_from_activity_sized(size_t given_bytes, const lr_photon_para
     };
     lr_status status = prepare(&simulation);
     if (status == LR_OK) status = run(&simulation, sink);
-    if (params->emissions != NULL) *params->emissions = status == LR_OK ? simulation.emissions : 0;
+    const int64_t layers = simulation.num_layers > 1 ? simulation.num_layers : 1;
+    if (params->emissions != NULL) *params->emissions = status == LR_OK ? simulation.emissions / (layers * layers) : 0;
     if (info != NULL) {
         *info = (lr_events_info){.has_tof = true, .tof_resolution_ps = resolution_ps, .duration_s = duration_s};
         info->counts.prompts = params->count + simulation.randoms;
