@@ -70,15 +70,22 @@ typedef struct lr_event_sink {
     USE(GE, ge, ", GE (.BLF)")                                                                                         \
     USE(TSV, text, "")
 
+/* A row's number in lr_events_format. */
 #define LR_EVENT_NUMBER(name, reader, words) LR_EVENTS_##name,
+
+/* The rows' numbers. */
 typedef enum lr_events_format {
     LR_EVENTS_UNKNOWN = 0,
     LR_EACH_EVENT_FORMAT(LR_EVENT_NUMBER) LR_NUM_EVENT_FORMATS
 } lr_events_format;
 
-/* The formats that can be read, as text for messages, and the endings of files that can be written. */
+/* The words of a row. */
 #define LR_EVENT_WORDS(name, reader, words) words
+
+/* The formats that can be read, as text for messages. */
 #define LR_EVENTS_READ LR_EACH_EVENT_FORMAT(LR_EVENT_WORDS)
+
+/* The endings of names of files that can be written. */
 #define LR_EVENTS_WRITTEN ".petsird", ".Cdh", ".tsv"
 
 /* Finds the format of a list-mode file from its first bytes and its name. A file that cannot be opened is no error
