@@ -310,9 +310,10 @@ static lr_status fill(lr_deposit *deposit, const struct source *source, const st
     report_clear(args->report);
     if (!args->report->json) {
         /* An event whose bin of time of flight crosses the border of the grid is deposited in part. */
-        char within[64] = "";
+        char within[96] = "";
         if (fabs(counts->weight - (double)counts->deposited) > 1e-6 * counts->weight)
-            snprintf(within, sizeof(within), ", %.9g counts of them within the grid", counts->weight);
+            snprintf(within, sizeof(within), ", %.9g counts of them within the grid, whose border others cross",
+                     counts->weight);
         printf("%s: %lld events in %d views%s; left out: %lld tilted too much, %lld outside of the "
                "grid, %lld of the other kind\n",
                output, (long long)counts->deposited, images->num_views, within, (long long)counts->too_tilted,

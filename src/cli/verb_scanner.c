@@ -364,7 +364,7 @@ const struct cli_verb verb_scanner_convert = {
     .name = "scanner convert",
     .positionals = "NAME|FILE OUT",
     .summary = "Reads a scanner of any known format (YAML, CASToR .geom and .hscan, STIR crystal "
-               "map and header) and writes .yaml, .geom or .hscan with its .lut.",
+               "map and header) and writes .yaml, .geom, .petsird, or .hscan with its .lut.",
     .example = "loraster scanner convert scanner.hscan my-scanner.yaml",
     .outputs = {{CLI_SECOND_WORD, endings}},
     .run = run_convert,

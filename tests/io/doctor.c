@@ -143,7 +143,7 @@ static void a_sound_scanner_is_sound(void **state)
 static void planted_errors_are_found(void **state)
 {
     for (struct text_cases cases = cases_of(IO_CASES, "doctor"); next_case(&cases);) {
-        struct text text = {NULL};
+        struct text text = {.ring = NULL};
         const char **parts[] = {&text.ring, &text.module, &text.rules, &text.rest};
         for (int k = 2; k < CASE_FIELDS && cases.fields[k][0] != '\0'; k++) {
             static const char *const names[] = {"ring:", "module:", "rules:", "rest:"};

@@ -209,9 +209,10 @@ static lr_status init_layout(struct layout *layout, const lr_events_writer_param
     for (int m = 0; m < modules; m++) has_layers = has_layers || scanner->modules[m].layer > 0;
     if (!has_layers && fabs(middle_mm - scanner->detection_depth_mm) > 0.1 * depth_mm) {
         lr_warn(log,
-                "%s: a PETSIRD file does not say at which depth hits are read: programs that take the scanner from it "
-                "read them in the middle of crystals, at %g mm, not at %g mm: give the scanner detection_depth_mm: %g, "
-                "or keep its own file with this one",
+                "%s: PETSIRD has no place for the depth at which crystals detect photons: programs that take the "
+                "scanner from this file assume the middle of crystals, %g mm behind their front faces, and not %g mm, "
+                "and their images have another scale: write detection_depth_mm: %g into the scanner's description, or "
+                "reconstruct with that description",
                 params->path, middle_mm, scanner->detection_depth_mm, middle_mm);
     }
 

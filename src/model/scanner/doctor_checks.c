@@ -125,8 +125,8 @@ void lr_examine_arc(struct lr_examination *examination)
         if (is_filled_by(ratio, units[k].factor)) {
             lr_examination_add(examination, &unit_head,
                                "the crystals around come to %.6g mm, %.3g times the circumference at a radius of %.6g "
-                               "mm: the radius looks like %s (%.6g mm)",
-                               width, ratio, radius, units[k].name, radius * units[k].factor);
+                               "mm: the radius looks like %s (%.6g mm), or the pitch around is %.4g times too large",
+                               width, ratio, radius, units[k].name, radius * units[k].factor, units[k].factor);
             return;
         }
         if (is_filled_by(ratio, 1 / units[k].factor)) {
@@ -171,6 +171,24 @@ void lr_examine_units(struct lr_examination *examination)
         lr_examination_add(
             examination, &head,
             "crystals %.4g mm long are longer than any scanner's: the depth looks like tenths of a millimetre", depth);
+    }
+
+    /* Sizes that would be usual if they were ten times as large. */
+    const lr_module *first = &params->modules[0];
+    for (int k = 0; k < 2; k++) {
+        const double face = first->face_mm[k], pitch = first->pitch_mm[k];
+        if (10 * face > 0.75 * pitch && 10 * face < 1.01 * pitch) {
+            lr_examination_add(examination, &head,
+                               "faces of %.4g mm fill a tenth of the pitch of %.4g mm: face_mm looks like cm (%.4g mm)",
+                               face, pitch, 10 * face);
+        }
+    }
+    const double read_mm = params->detection_depth_mm;
+    if (read_mm > 0 && read_mm < 0.1 * depth) {
+        lr_examination_add(examination, &head,
+                           "hits are read %.4g mm behind the front of crystals %.4g mm long, where few photons stop: "
+                           "detection_depth_mm looks like cm (%.4g mm)",
+                           read_mm, depth, 10 * read_mm);
     }
 
     const double ps = examination->draft->params.tof_resolution_ps;
