@@ -326,7 +326,8 @@ class Reconstructions(Direct):
         report = self.json(f"direct deposit --activity {self.activity()} --scanner {self.scanner} --tof-ps 60 {VIEWS}",
                            "--count 60000 --rule trilinear -o y.h5")
         self.assertEqual(report["deposited"] + report["too_tilted"] + report["outside_grid"], 60000)
-        scale = self.json(f"simulate --scanner {self.scanner} --image x.nii.gz --counts 60000 --expected -o e.h5")["scale"]
+        simulate = f"simulate --scanner {self.scanner} --image x.nii.gz --counts 60000 --expected -o e.h5"
+        scale = self.json(simulate)["scale"]
         self.assertAlmostEqual(report["scale"] / scale, 1, delta=4 / 60000 ** 0.5)  # four standard errors
         self.assertLess(abs(self.histo().astype(float).sum() / report["deposited"] - 1), 1e-4)
         for algorithm in (["--algorithm ramla --views-per-block 1 --fall 0.3"],
