@@ -38,7 +38,8 @@ struct line_batch {
     struct drawn_lines packed; /* [at_once] the LORs, ascending */
     int64_t count;
     struct lr_listmode_events lines;
-    lr_status status; /* status of making `lines` */
+    lr_vector weights; /* [count] factors times solid angles; empty = all are 1 */
+    lr_status status;  /* status of making `lines` */
 };
 
 /* A sample of LORs, which are called lines here. Lines are numbered, and consecutive lines are in different groups.
@@ -64,7 +65,7 @@ struct line_sum {
     struct drawn_lines drawn;     /* [at_once]: lines as threads have drawn them, with gaps between the threads'
                                      blocks */
     struct line_batch batches[2]; /* the current and the next batch, in turn */
-    float *factors;               /* [at_once]: factors of the LORs, times their solid angles; NULL = all are 1 */
+    float *factors;               /* [at_once]: factors of the LORs; NULL = all are 1 */
     lr_vector image;              /* image in the backend's precision */
     bool by_device;               /* true if the device draws the lines; false once it has had too little memory */
 };
@@ -174,7 +175,7 @@ static void prepare(void *user)
     if (batch->count > 0) (void)open_lines(batch, NULL);
 }
 
-/* Multiplies the factors of a batch's lines by their solid angles. */
+/* Sets the weights of lines on the host. */
 static void weigh_lines(void *user, int64_t begin, int64_t end)
 {
     const struct line_batch *batch = user;
@@ -182,7 +183,10 @@ static void weigh_lines(void *user, int64_t begin, int64_t end)
     const double(*hits)[3] = (const double(*)[3])family->events.hits;
     for (int64_t k = begin; k < end; k++) {
         const int32_t *crystals = batch->packed.events[k].crystals;
-        batch->sum->factors[k] *= (float)lr_listmode_solid_angle(&family->faces, hits, crystals[0], crystals[1]);
+        double weight = batch->sum->factors != NULL ? (double)batch->sum->factors[k] : 1.0;
+        if (family->faces.areas_mm2 != NULL)
+            weight *= lr_listmode_solid_angle(&family->faces, hits, crystals[0], crystals[1]);
+        lr_number_put(&batch->weights, k, weight);
     }
 }
 
@@ -221,47 +225,44 @@ static lr_status add_batch(struct line_batch *batch)
                                                       .place = sum->op->backend.place,
                                                       .stands_for = &sum->op->backend,
                                                       .log = log};
-    lr_vector values = {0};
+    const bool is_weighted = sum->factors != NULL || family->faces.areas_mm2 != NULL;
     if (!batch->is_drawn) {
-        if (sum->factors != NULL) {
+        /* If the device lacks memory for the weights or the lines, the host draws the lines. */
+        if (is_weighted) {
             const lr_vector_params of_lines = {.place = sum->op->backend.place, .count = batch->count};
-            (void)lr_vector_create(&of_lines, &values);
-            batch->sample.faces = &family->faces;
-            batch->sample.weights = values.storage != NULL ? (float *)values.storage->block + values.begin : NULL;
+            (void)lr_vector_create(&of_lines, &batch->weights);
         }
-        const bool has_room = sum->factors == NULL || values.storage != NULL;
-        const lr_status status = has_room ? family->choice->arrange(&batch->lines, &params) : LR_OK;
-        if (status != LR_OK || batch->lines.held == NULL) lr_vector_destroy(&values);
-        LR_TRY(status);
+        if (!is_weighted || batch->weights.storage != NULL) {
+            if (is_weighted) {
+                batch->sample.faces = &family->faces;
+                batch->sample.weights = (float *)batch->weights.storage->block + batch->weights.begin;
+            }
+            LR_TRY(family->choice->arrange(&batch->lines, &params));
+        }
         if (batch->lines.held == NULL) {
+            lr_vector_destroy(&batch->weights);
             lr_listmode_events_finish(&batch->lines);
             batch->count = gather(batch);
             if (batch->count == 0) return LR_OK;
             LR_TRY(open_lines(batch, log));
         }
     }
-
-    struct lr_backend backend = {0};
-    const int64_t count = batch->count;
-    lr_status status = LR_OK;
     if (batch->lines.held == NULL) {
         const lr_lor_source *source = &family->factors;
-        const lr_lor_span span = {.numbers = batch->packed.numbers, .count = count};
-        for (int64_t k = 0; sum->factors != NULL && source->get == NULL && k < count; k++) sum->factors[k] = 1.0f;
-        if (source->get != NULL) LR_TRY(source->get(source->user, &span, sum->factors));
-        if (family->faces.areas_mm2 != NULL)
-            lr_parallel_for(sum->op->params.threads, count, LINES_OF_BLOCK, weigh_lines, batch);
+        const lr_lor_span span = {.numbers = batch->packed.numbers, .count = batch->count};
+        LR_TRY(sum->factors != NULL ? source->get(source->user, &span, sum->factors) : LR_OK);
+        LR_TRY(is_weighted ? lr_make_numbers(sum->op, "weights of lines", batch->count, &batch->weights) : LR_OK);
+        if (is_weighted) lr_parallel_for(sum->op->params.threads, batch->count, LINES_OF_BLOCK, weigh_lines, batch);
         const lr_listmode_params asked = params_of(batch, log);
         LR_TRY(lr_listmode_arrange(family, &batch->lines, &asked, &params));
-        status = sum->factors != NULL ? lr_make_numbers(sum->op, "factors of lines", count, &values) : LR_OK;
-        for (int64_t k = 0; status == LR_OK && sum->factors != NULL && k < count; k++)
-            lr_number_put(&values, k, sum->factors[k]);
     }
-    status = status == LR_OK ? lr_listmode_open(family, &params, &backend) : status;
-    if (status == LR_OK)
-        status = backend.fns->project(backend.self, false, NULL, sum->factors != NULL ? &values : NULL, &sum->image);
-    lr_vector_destroy(&values);
-    if (backend.fns != NULL) backend.fns->destroy(backend.self);
+
+    struct lr_backend backend = {0};
+    LR_TRY(lr_listmode_open(family, &params, &backend));
+    const lr_status status =
+        backend.fns->project(backend.self, false, NULL, is_weighted ? &batch->weights : NULL, &sum->image);
+    backend.fns->destroy(backend.self);
+    lr_vector_destroy(&batch->weights);
     lr_listmode_events_finish(&batch->lines);
     if (status == LR_OK) lr_parallel_for(sum->op->params.threads, sum->image.count, VOXELS_OF_BLOCK, add_voxels, sum);
     return status;
@@ -350,7 +351,7 @@ static lr_status line_sum_open(struct line_sum *sum)
 {
     const int64_t num_voxels = sum->op->info.num_voxels;
     const lr_log *log = sum->op->params.log;
-    const bool has_factors = sum->family->factors.get != NULL, is_weighted = sum->family->faces.areas_mm2 != NULL;
+    const bool has_factors = sum->family->factors.get != NULL;
     sum->stride = (double)sum->lors->count / (double)sum->num_lines;
     sum->at_once = sum->op->backend.is_gpu                         ? LINES_ON_DEVICE
                    : sum->family->info.kernel == LR_LISTMODE_EXACT ? EXACT_AT_ONCE
@@ -370,9 +371,8 @@ static lr_status line_sum_open(struct line_sum *sum)
         sum->batches[k].sum = sum;
         has_all = open_drawn(&sum->batches[k].packed, sum) && has_all;
     }
-    const bool has_values = has_factors || is_weighted;
-    sum->factors = has_values ? lr_alloc(sum->at_once, sizeof(*sum->factors), "lines", log) : NULL;
-    has_all = has_all && (sum->factors != NULL) == has_values;
+    sum->factors = has_factors ? lr_alloc(sum->at_once, sizeof(*sum->factors), "lines", log) : NULL;
+    has_all = has_all && (sum->factors != NULL) == has_factors;
     LR_TRY(has_all ? LR_OK : LR_FAILED);
     return lr_make_numbers(sum->op, "an image in the backend's precision", num_voxels, &sum->image);
 }
@@ -383,6 +383,7 @@ static void line_sum_close(struct line_sum *sum)
     for (int k = 0; k < 2; k++) {
         lr_free_all(sum->batches[k].packed.events, sum->batches[k].packed.numbers);
         lr_listmode_events_finish(&sum->batches[k].lines);
+        lr_vector_destroy(&sum->batches[k].weights);
     }
     free(sum->factors);
     lr_vector_destroy(&sum->image);

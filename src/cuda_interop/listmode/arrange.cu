@@ -5,6 +5,7 @@
  * the lines of a sample (listmode/events.h). The device does the same operations as the host, in the same order and
  * without fused multiply-adds. Results therefore have the same bits. Tests also run these kernels on the processor. */
 #include "cuda_interop/listmode/passes.h"
+#include "listmode/solid_angle.h"
 
 #include <cmath>
 #include <cstring>
@@ -98,19 +99,11 @@ __host__ __device__ inline bool has_bit(const uint32_t *words, int64_t bit)
     const int32_t of_i = pair.first[0] + (int32_t)a, of_j = pair.first[1] + (int32_t)b;
     drawing.crystals[0][k] = is_in ? of_i : -1;
     drawing.crystals[1][k] = is_in ? of_j : -1;
-    if (drawing.weights == nullptr) return;
-
-    /* The solid angle, as lr_listmode_solid_angle computes it. */
-    const double *from = drawing.hits[of_i].mm, *to = drawing.hits[of_j].mm;
-    double square = 0.0, seen_i = 0.0, seen_j = 0.0;
-    for (int axis = 0; axis < 3; axis++) {
-        const double along = to[axis] - from[axis];
-        square += along * along;
-        seen_i += pair.areas_mm2[0][axis] * along;
-        seen_j -= pair.areas_mm2[1][axis] * along;
+    if (drawing.weights != nullptr) {
+        drawing.weights[k] =
+            (float)(drawing.per_voxel * lr_listmode_face_product(pair.areas_mm2[0], pair.areas_mm2[1],
+                                                                 drawing.hits[of_i].mm, drawing.hits[of_j].mm));
     }
-    const bool is_seen = seen_i > 0.0 && seen_j > 0.0;
-    drawing.weights[k] = is_seen ? (float)(drawing.per_voxel * seen_i * seen_j / (square * square)) : 0.0f;
 }
 
 /* --- launches --- */

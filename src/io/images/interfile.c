@@ -154,7 +154,8 @@ static lr_status count_volumes(const struct lr_keyed_text *file, int64_t *count)
 /* Finds where the voxels of a frame begin. Frames follow each other, unless the header gives a frame's own place. */
 static lr_status find_frame(const struct lr_keyed_text *file, int frame, int64_t frame_bytes, int64_t *offset_bytes)
 {
-    int64_t own = -1;
+    int64_t own = 0;
+    const bool has_own = lr_interfile_find(file, "data offset in bytes", frame) != NULL;
     const bool scales_first = lr_interfile_find(file, "image scaling factor", 1) != NULL;
     if (scales_first && lr_interfile_find(file, "image scaling factor", frame) == NULL)
         return lr_error(file->log, LR_BAD_INPUT, "%s: lacks 'image scaling factor [%d]', the scale of frame %d",
@@ -164,11 +165,11 @@ static lr_status find_frame(const struct lr_keyed_text *file, int frame, int64_t
                         "%s: does not say how many slices a frame has: add 'matrix size [3] := SLICES'", file->path);
     }
     LR_TRY(lr_interfile_integer(file, "data offset in bytes", frame, &own));
-    if (lr_interfile_find(file, "data offset in bytes", frame) != NULL && own < 0) {
+    if (own < 0) {
         return lr_error(file->log, LR_BAD_INPUT, "%s: 'data offset in bytes [%d]' is %lld: it cannot be negative",
                         file->path, frame, (long long)own);
     }
-    if (own >= 0) {
+    if (has_own) {
         *offset_bytes = own;
     } else {
         const bool fits = frame - 1 <= (INT64_MAX - *offset_bytes) / frame_bytes;

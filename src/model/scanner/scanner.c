@@ -341,14 +341,17 @@ static double axial_mm(const lr_module *module)
 
 bool lr_module_say_overlap(const lr_module *a, const lr_module *b, char words[LR_OVERLAP_WORDS])
 {
-    double between[3];
-    vec_sub(b->centre_mm, a->centre_mm, between);
-    const double overlap = lr_module_overlap_mm(a, b);
+    double between[3]; /* from the middle of one module's crystals to that of the other's */
+    for (int k = 0; k < 3; k++) {
+        between[k] =
+            b->centre_mm[k] - 0.5 * b->depth_mm * b->normal[k] - (a->centre_mm[k] - 0.5 * a->depth_mm * a->normal[k]);
+    }
     const bool is_axial = fabs(between[2]) > hypot(between[0], between[1]);
     if (is_axial) {
         snprintf(words, LR_OVERLAP_WORDS, "%.3g mm along the axis",
                  0.5 * (axial_mm(a) + axial_mm(b)) - fabs(between[2]));
     } else {
+        const double overlap = lr_module_overlap_mm(a, b);
         snprintf(words, LR_OVERLAP_WORDS, "%.3g mm%s", overlap,
                  overlap > 0.5 * a->depth_mm ? ", the shortest way apart" : "");
     }
