@@ -418,7 +418,9 @@ void scene_show_labels(struct app *app)
     struct ui_bar bars[6];
     const struct app_pane *pane =
         &app->panes[app->panes[PANE_SCENE].size[0] > 0.0 || app->alone < 0 ? PANE_SCENE : app->alone];
-    const double width = pane->size[0] / scale - 2.0 * margin;
+    const bool is_scene = pane == &app->panes[PANE_SCENE];
+    /* In a slice's pane the bars end before the letter at the middle of its lower edge. */
+    const double width = pane->size[0] / scale * (is_scene ? 1.0 : 0.5) - 2.0 * margin;
     /* The colour bars. A person chooses the colour map of slices; volumes and overlays have fixed maps. */
     const struct draw_slices *slices = &app->slices;
     const bool has_image = app->draw->images[slices->image] != NULL;
