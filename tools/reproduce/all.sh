@@ -18,31 +18,8 @@ END
 }
 
 out='' program=$root/build/release/loraster size=small figures=yes
-while [ $# -gt 0 ]; do
-    case "$1" in
-    --help)
-        usage
-        exit 0
-        ;;
-    --no-figures)
-        figures=no
-        shift
-        continue
-        ;;
-    --size | --out | --program)
-        if [ $# -lt 2 ]; then
-            echo "error: $1 needs a value" >&2
-            exit 2
-        fi
-        declare "${1#--}=$2"
-        shift 2
-        ;;
-    *)
-        echo "error: there is no option $1: see --help" >&2
-        exit 2
-        ;;
-    esac
-done
+source "$root/tools/reproduce/common.sh"
+read_options "$@"
 case "$size" in
 small)
     direct=() ranks=(--backend raster --mode sampled)
@@ -60,7 +37,6 @@ paper)
     ;;
 esac
 : "${out:=$root/build/reproduce-$size}"
-source "$root/tools/reproduce/common.sh"
 check_tools
 export PYTHON=$python
 plain=()

@@ -30,32 +30,8 @@ END
 
 out=build/reproduce-cluster program=$root/build/release/loraster
 size=small voxels='' iterations='' counts='' seed=1 mu_as='' backend=raster threads='' max_memory='' figures=yes
-while [ $# -gt 0 ]; do
-    case "$1" in
-    --help)
-        usage
-        exit 0
-        ;;
-    --no-figures)
-        figures=no
-        shift
-        continue
-        ;;
-    --out | --program | --size | --voxels | --iterations | --counts | --seed | --mu-as | --backend | --threads | --max-memory)
-        if [ $# -lt 2 ]; then
-            echo "error: $1 needs a value" >&2
-            exit 2
-        fi
-        name=${1#--}
-        declare "${name//-/_}=$2"
-        shift 2
-        ;;
-    *)
-        echo "error: there is no option $1: see --help" >&2
-        exit 2
-        ;;
-    esac
-done
+source "$root/tools/reproduce/common.sh"
+read_options "$@"
 
 case "$size" in
 small) : "${voxels:=16}" "${iterations:=3}" "${counts:=1000000}" "${mu_as:=factors}" ;;
@@ -69,7 +45,6 @@ if [[ ! $voxels =~ ^[1-9][0-9]{0,2}$ ]] || [ "$voxels" -lt 8 ] || [ $((voxels % 
     echo "error: --voxels $voxels: it has to be even, and 8 or more" >&2
     exit 2
 fi
-source "$root/tools/reproduce/common.sh"
 check_tools
 script=$root/tools/reproduce/cluster.py
 enter "size=$size voxels=$voxels iterations=$iterations counts=$counts seed=$seed mu_as=$mu_as backend=$backend"

@@ -26,31 +26,8 @@ END
 
 out=build/reproduce-cluster-ranks program=$root/build/release/loraster
 size=small ranks='' voxels='' iterations=10 counts='' backend='' mode=exact figures=yes
-while [ $# -gt 0 ]; do
-    case "$1" in
-    --help)
-        usage
-        exit 0
-        ;;
-    --no-figures)
-        figures=no
-        shift
-        continue
-        ;;
-    --out | --program | --size | --ranks | --voxels | --iterations | --counts | --backend | --mode)
-        if [ $# -lt 2 ]; then
-            echo "error: $1 needs a value" >&2
-            exit 2
-        fi
-        declare "${1#--}=$2"
-        shift 2
-        ;;
-    *)
-        echo "error: there is no option $1: see --help" >&2
-        exit 2
-        ;;
-    esac
-done
+source "$root/tools/reproduce/common.sh"
+read_options "$@"
 case "$size" in
 small) : "${ranks:=3}" "${counts:=50000}" "${backend:=native}" ;;
 paper) : "${ranks:=5}" "${counts:=20000000}" "${backend:=compute}" "${voxels:=128}" ;;
@@ -64,7 +41,6 @@ if ! command -v mpirun >/dev/null; then
     exit 2
 fi
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 # who is not root needs neither
-source "$root/tools/reproduce/common.sh"
 if [ ! -x "$program" ]; then
     echo "error: there is no program $program: build it, or give --program FILE" >&2
     exit 2

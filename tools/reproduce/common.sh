@@ -1,5 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-# Functions that the scripts of this folder share. A script sets `program`, `out` and `figures`, and then sources this.
+# Functions that the scripts of this folder share. A script defines usage(), sets `root`, `program`, `out` and
+# `figures`, and then sources this.
+
+# read_options ARGUMENT...: sets the variable of each option (--mu-as: mu_as). The options are those of usage().
+read_options() {
+    while [ $# -gt 0 ]; do
+        case "$1" in
+        --help)
+            usage
+            exit 0
+            ;;
+        --no-figures)
+            figures=no
+            shift
+            continue
+            ;;
+        esac
+        if [[ $1 != --* || $(usage) != *$'\n'"  $1 "* ]]; then
+            echo "error: there is no option $1: see --help" >&2
+            exit 2
+        fi
+        if [ $# -lt 2 ]; then
+            echo "error: $1 needs a value" >&2
+            exit 2
+        fi
+        local name=${1#--}
+        declare -g "${name//-/_}=$2"
+        shift 2
+    done
+}
 
 # Ends the script if the program or a Python module is missing.
 check_tools() {

@@ -35,32 +35,8 @@ END
 out=build/reproduce-direct program=$root/build/release/loraster
 size=small counts='' iterations='' fft_iterations='' relaxation=0.15 support=9 contrast=6 truth=invariant seed=1
 backend=auto threads='' times='' figures=yes
-while [ $# -gt 0 ]; do
-    case "$1" in
-    --help)
-        usage
-        exit 0
-        ;;
-    --no-figures)
-        figures=no
-        shift
-        continue
-        ;;
-    --out | --program | --size | --counts | --iterations | --fft-iterations | --relaxation | --support | --contrast | --truth | --seed | --backend | --threads | --times)
-        if [ $# -lt 2 ]; then
-            echo "error: $1 needs a value" >&2
-            exit 2
-        fi
-        option=${1#--}
-        declare "${option//-/_}=$2"
-        shift 2
-        ;;
-    *)
-        echo "error: there is no option $1: see --help" >&2
-        exit 2
-        ;;
-    esac
-done
+source "$root/tools/reproduce/common.sh"
+read_options "$@"
 
 # cylinder: its slices of 2 mm, a middle one at 0; origin: a slice of the image lies at 0 too. points5, points6: grids of the point sources.
 case "$size" in
@@ -105,7 +81,6 @@ variant1 | variant2 | variant3) blur=(--model "$truth") ;;
     exit 2
     ;;
 esac
-source "$root/tools/reproduce/common.sh"
 check_tools
 script=$root/tools/reproduce/direct.py
 enter "size=$size counts=$counts iterations=$iterations relaxation=$relaxation support=$support contrast=$contrast truth=$truth seed=$seed fft=$fft_iterations"

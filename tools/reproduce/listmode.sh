@@ -28,31 +28,8 @@ END
 
 out=build/reproduce-listmode program=$root/build/release/loraster
 size=small backend='' reference='' seed=1 threads='' times='' figures=yes
-while [ $# -gt 0 ]; do
-    case "$1" in
-    --help)
-        usage
-        exit 0
-        ;;
-    --no-figures)
-        figures=no
-        shift
-        continue
-        ;;
-    --out | --program | --size | --backend | --reference | --seed | --threads | --times)
-        if [ $# -lt 2 ]; then
-            echo "error: $1 needs a value" >&2
-            exit 2
-        fi
-        declare "${1#--}=$2"
-        shift 2
-        ;;
-    *)
-        echo "error: there is no option $1: see --help" >&2
-        exit 2
-        ;;
-    esac
-done
+source "$root/tools/reproduce/common.sh"
+read_options "$@"
 
 # Events, subsets and grids of rods, mouse and body; LORs of the sensitivities. No grid is longer than the scanner: the
 # paper's 51 and 26 slices of mouse and body would be more at either end, which hardly any LOR meets. The three
@@ -85,7 +62,6 @@ tiny)
     exit 2
     ;;
 esac
-source "$root/tools/reproduce/common.sh"
 check_tools
 script=$root/tools/reproduce/listmode.py
 enter "size=$size backend=$backend reference=$reference seed=$seed"
