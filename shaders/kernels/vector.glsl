@@ -8,7 +8,7 @@
 
 // Operations that replace each element of y by a function of this element and of the inputs' elements.
 #define LR_VECTOR_CONVERT 0      // in[0], converted from the other precision
-#define LR_VECTOR_MULTIPLY 1     // y in[0]
+#define LR_VECTOR_MULTIPLY 1     // in[0] in[1]
 #define LR_VECTOR_DIVIDE 2       // y / in[0] if in[0] is positive, else scalar
 #define LR_VECTOR_ADD_SCALED 3   // y + scalar in[0]
 #define LR_VECTOR_UPDATE_EM 4    // in[0] / in[2] in[1] if in[2] is positive, else in[0]
@@ -27,13 +27,13 @@
 // True if the operation reads y. Reading y takes as long as writing y, so other operations do not read it.
 LR_KERNEL bool vector_reads(int op)
 {
-    return op == LR_VECTOR_MULTIPLY || op == LR_VECTOR_DIVIDE || op == LR_VECTOR_ADD_SCALED;
+    return op == LR_VECTOR_DIVIDE || op == LR_VECTOR_ADD_SCALED;
 }
 
 LR_KERNEL double vector_result(int op, double y, double x, double by, double sensitivity, double scalar, double lowest)
 {
     switch (op) {
-    case LR_VECTOR_MULTIPLY: return y * x;
+    case LR_VECTOR_MULTIPLY: return x * by;
     case LR_VECTOR_DIVIDE: return x > 0.0 ? y / x : scalar;
     case LR_VECTOR_ADD_SCALED: {
         LR_PRECISE double sum = y + scalar * x;

@@ -222,7 +222,7 @@ lr_status lr_vector_fill(lr_vector *vector, double value)
 
 lr_status lr_vector_multiply(lr_vector *y, const lr_vector *x)
 {
-    return lr_vector_apply(&(struct lr_vector_task){.op = LR_VECTOR_MULTIPLY, .y = *y, .in = {x}});
+    return lr_vector_apply(&(struct lr_vector_task){.op = LR_VECTOR_MULTIPLY, .y = *y, .in = {y, x}});
 }
 
 lr_status lr_vector_divide(lr_vector *y, const lr_vector *x, double otherwise)

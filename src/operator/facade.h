@@ -194,13 +194,16 @@ static inline bool lr_has_factors(const struct lr_operator *op)
  * factor that is negative or not finite; errors of the source. */
 lr_status lr_scaling_get(const struct lr_operator *op, const lr_lor_span *span, float *values);
 
-/* Multiplies LOR values by their factors, if there are any. Values are in the selection's order. If memory has room,
+/* Sets `scaled` to the product of LOR values and their factors. If there are no factors, changes nothing. Both vectors
+ * are in the selection's order and at one place, in one precision; they may be the same vector. If memory has room,
  * the factors are stored for the next call (lr_factor_store). Otherwise the factors need temporary memory: a few MB on
  * the host, or on a device as much as the values. */
-lr_status lr_scaling_apply(struct lr_operator *op, const lr_selection *selection, lr_vector *values);
+lr_status lr_scaling_apply(struct lr_operator *op, const lr_selection *selection, const lr_vector *values,
+                           lr_vector *scaled);
 
-/* Multiplies LOR values by their factors like lr_scaling_apply, but stores no factors. */
-lr_status lr_scaling_apply_once(const struct lr_operator *op, const lr_selection *selection, lr_vector *values);
+/* Does the same as lr_scaling_apply, but stores no factors. */
+lr_status lr_scaling_apply_once(const struct lr_operator *op, const lr_selection *selection, const lr_vector *values,
+                                lr_vector *scaled);
 
 static inline lr_precision lr_precision_of(const struct lr_operator *op)
 {

@@ -71,7 +71,8 @@ lr_status lr_scaling_get(const struct lr_operator *op, const lr_lor_span *span, 
     return LR_OK;
 }
 
-static lr_status apply_on_host(const struct lr_operator *op, const lr_selection *selection, lr_vector *values)
+static lr_status apply_on_host(const struct lr_operator *op, const lr_selection *selection, const lr_vector *values,
+                               lr_vector *scaled)
 {
     const int64_t longest = values->count < SPAN_LORS ? values->count : SPAN_LORS;
     struct lr_selection_walk walk = {.lors = op->params.lors, .selection = selection, .longest = longest};
@@ -81,7 +82,7 @@ static lr_status apply_on_host(const struct lr_operator *op, const lr_selection 
         status = lr_scaling_get(op, &walk.span, factors);
         for (int64_t k = 0; status == LR_OK && k < walk.span.count; k++) {
             const int64_t at = walk.position + k;
-            lr_number_put(values, at, (double)factors[k] * lr_number_get(values, at));
+            lr_number_put(scaled, at, (double)factors[k] * lr_number_get(values, at));
         }
     }
     free(factors);
@@ -97,7 +98,7 @@ static lr_status make_factors(const struct lr_operator *op, const lr_selection *
         .count = values->count, .precision = values->precision, .name = "factors of LORs", .log = op->params.log};
     LR_TRY(lr_vector_create(&params, &host));
     lr_status status = lr_vector_fill(&host, 1.0);
-    status = status == LR_OK ? apply_on_host(op, selection, &host) : status;
+    status = status == LR_OK ? apply_on_host(op, selection, &host, &host) : status;
     if (status == LR_OK && values->values != NULL) {
         *factors = host;
         return LR_OK;
@@ -109,7 +110,13 @@ static lr_status make_factors(const struct lr_operator *op, const lr_selection *
     return status;
 }
 
-lr_status lr_scaling_apply(struct lr_operator *op, const lr_selection *selection, lr_vector *values)
+static lr_status multiply(const lr_vector *values, const lr_vector *factors, lr_vector *scaled)
+{
+    return lr_vector_apply(&(struct lr_vector_task){.op = LR_VECTOR_MULTIPLY, .y = *scaled, .in = {values, factors}});
+}
+
+lr_status lr_scaling_apply(struct lr_operator *op, const lr_selection *selection, const lr_vector *values,
+                           lr_vector *scaled)
 {
     struct lr_factor_store *store = &op->factor_store;
     const lr_log *log = op->params.log;
@@ -128,7 +135,7 @@ lr_status lr_scaling_apply(struct lr_operator *op, const lr_selection *selection
                                  : own->num_lors == selection->num_lors && own->num_pairs == selection->num_pairs &&
                                        is_same_list(own->lors, selection->lors, own->num_lors, sizeof(*own->lors)) &&
                                        is_same_list(own->pairs, selection->pairs, own->num_pairs, sizeof(*own->pairs));
-        if (is_same) return lr_vector_multiply(values, factors);
+        if (is_same) return multiply(values, factors, scaled);
     }
 
     /* Stored factors may take a quarter of the host's free memory, or an eighth of a device's memory. */
@@ -137,7 +144,7 @@ lr_status lr_scaling_apply(struct lr_operator *op, const lr_selection *selection
     const int64_t limit_bytes = op->params.max_memory_bytes;
     const double limit = limit_bytes > 0 ? fmin(most, (double)limit_bytes) : most;
     const double bytes = (double)values->count * (double)lr_vector_size(values);
-    if (store->bytes + bytes > limit) return lr_scaling_apply_once(op, selection, values);
+    if (store->bytes + bytes > limit) return lr_scaling_apply_once(op, selection, values, scaled);
 
     struct lr_stored_factors added = {.is_all = selection == NULL};
     LR_TRY(make_factors(op, selection, values, &added.factors));
@@ -159,16 +166,17 @@ lr_status lr_scaling_apply(struct lr_operator *op, const lr_selection *selection
     }
     list[store->count] = added;
     store->bytes += bytes + (double)added.selection.num_lors * sizeof(int64_t);
-    return lr_vector_multiply(values, &list[store->count++].factors);
+    return multiply(values, &list[store->count++].factors, scaled);
 }
 
-lr_status lr_scaling_apply_once(const struct lr_operator *op, const lr_selection *selection, lr_vector *values)
+lr_status lr_scaling_apply_once(const struct lr_operator *op, const lr_selection *selection, const lr_vector *values,
+                                lr_vector *scaled)
 {
     if (!lr_has_factors(op) || values->count == 0) return LR_OK;
-    if (values->values != NULL) return apply_on_host(op, selection, values);
+    if (values->values != NULL) return apply_on_host(op, selection, values, scaled);
     lr_vector factors = {0};
     lr_status status = make_factors(op, selection, values, &factors);
-    status = status == LR_OK ? lr_vector_multiply(values, &factors) : status;
+    status = status == LR_OK ? multiply(values, &factors, scaled) : status;
     lr_vector_destroy(&factors);
     return status;
 }

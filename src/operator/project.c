@@ -202,11 +202,15 @@ static lr_status project(const struct projection *p, const lr_vector *in, lr_vec
     LR_TRY(stage(p->op, in, p->forward ? 0 : lors | scaled, &inner_in));
     lr_status status = stage(p->op, out, p->forward ? lors : 0, &inner_out);
     if (status == LR_OK) {
-        if (!is_same(in, &inner_in)) status = lr_vector_copy(in, &inner_in);
-        if (status == LR_OK && !p->is_finite) status = check_input(p, &inner_in);
-        if (status == LR_OK && !p->forward) status = lr_scaling_apply(p->op, p->part, &inner_in);
+        /* Values of the same kind as the backend's are scaled on their way into the new vector, in one pass. */
+        const bool is_host = in->values != NULL, is_there = is_host || in->place == inner_in.place;
+        const bool is_alike = is_there && is_host == (inner_in.values != NULL) && in->precision == inner_in.precision;
+        const lr_vector *from = scaled && !p->forward && is_alike ? in : &inner_in;
+        if (!is_same(in, from)) status = lr_vector_copy(in, &inner_in);
+        if (status == LR_OK && !p->is_finite) status = check_input(p, from);
+        if (status == LR_OK && !p->forward) status = lr_scaling_apply(p->op, p->part, from, &inner_in);
         if (status == LR_OK) status = call(p, &inner_in, &inner_out);
-        if (status == LR_OK && p->forward) status = lr_scaling_apply(p->op, p->part, &inner_out);
+        if (status == LR_OK && p->forward) status = lr_scaling_apply(p->op, p->part, &inner_out, &inner_out);
         if (status == LR_OK && !is_same(out, &inner_out)) status = lr_vector_copy(&inner_out, out);
         if (!is_same(out, &inner_out)) lr_vector_destroy(&inner_out);
     }
@@ -310,7 +314,7 @@ static lr_status make_ones(struct lr_operator *op, const lr_selection *part, lr_
     } else {
         *values = ones;
     }
-    return status == LR_OK ? lr_scaling_apply_once(op, part, values) : status;
+    return status == LR_OK ? lr_scaling_apply_once(op, part, values, values) : status;
 }
 
 /* Computes the sensitivity of a part in windows of its LORs, because memory may not have room for all factors. image:
@@ -508,7 +512,7 @@ lr_status lr_updates_load(lr_operator *op, int subset, const struct lr_update_da
             &(lr_vector_params){.count = data->measured->count, .name = "factors of LORs", .log = op->params.log},
             &factors);
         status = status == LR_OK ? lr_vector_fill(&factors, 1.0) : status;
-        status = status == LR_OK ? lr_scaling_apply_once(op, data->part, &factors) : status;
+        status = status == LR_OK ? lr_scaling_apply_once(op, data->part, &factors, &factors) : status;
         whole.factors = &factors;
     }
     if (status == LR_OK) status = op->backend.fns->updates->load(op->backend.self, subset, &whole);
