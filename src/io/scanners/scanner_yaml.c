@@ -690,8 +690,8 @@ lr_status lr_scanner_yaml_locate(struct lr_yaml *yaml, lr_diagnosis *diagnosis)
         char words[2048], excerpt[LR_YAML_EXCERPT];
         int place[2];
         snprintf(words, sizeof(words), "%s: %s", finding->remedy, finding->sentence);
-        /* A suspicion about coincidences that names no key is about the rules, or about a grid if there are none. */
-        struct fy_node *otherwise = finding->kind == LR_FINDING_COINCIDENCE ? draft.coincidence.key
+        /* A suspicion about coincidences that names no key is about the grid, which is not in the file. */
+        struct fy_node *otherwise = finding->kind == LR_FINDING_COINCIDENCE ? NULL
                                     : draft.ring.key != NULL                ? draft.ring.key
                                                                             : draft.modules.key;
         lr_yaml_show(yaml, find_spot(&draft, words, otherwise), place, excerpt);

@@ -94,8 +94,8 @@ static bool is_filled_by(double ratio, double factor)
     return ratio > least_full * factor && ratio <= too_full * factor;
 }
 
-/* Writes the two numbers of the file that seem to be swapped, because the ring is filled once they are swapped back.
- * Writes nothing if there are none. Returns the remedy. */
+/* Looks for two swapped numbers: the ring is filled once they are swapped back. Writes which numbers these are, or
+ * nothing, and returns the remedy. */
 static const char *say_swap(const struct lr_examination *examination, double ratio, char words[128])
 {
     const lr_scanner_params *params = &examination->draft->params;
@@ -905,8 +905,10 @@ void lr_examine_size(struct lr_examination *examination)
             (long long)size.num_lors, (long long)size.num_pairs, 0.5 * modules * (modules - 1),
             lr_bytes_text(bytes, dense), lr_bytes_text(LR_PAIR_BYTES * (double)size.num_pairs, table));
     } else if (status == LR_BAD_INPUT) {
-        const struct lr_finding_head head = {
-            LR_SUSPECT, LR_FINDING_COINCIDENCE, {-1, -1}, "relax the coincidence rules"};
+        const struct lr_finding_head head = {LR_SUSPECT,
+                                             LR_FINDING_COINCIDENCE,
+                                             {-1, -1},
+                                             "relax min_module_difference, max_ring_difference or field_of_view_mm"};
         lr_examination_add(examination, &head,
                            "no pair of modules has a LOR in coincidence: the rules exclude everything");
     }
