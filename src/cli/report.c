@@ -124,7 +124,7 @@ void report_init(struct report *report)
 
 static void say(struct report *report, lr_log_level level, lr_status status, const char *format, va_list list)
 {
-    char sentence[1024];
+    char sentence[2048];
     vsnprintf(sentence, sizeof(sentence), format, list);
     report->log.write(report->log.user, level, status, sentence);
 }

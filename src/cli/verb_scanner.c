@@ -213,30 +213,38 @@ struct check {
     struct scanner_summary summary;
 };
 
-/* Prints the findings. Notes about a good scanner go to standard output, because they are results; all other findings
- * go to standard error. */
-static void print_findings(const struct check *check, const char *name)
+/* Warns of what is suspected, each with its place in the file. The line is shown unless it was shown just before. */
+static void print_suspicions(const struct check *check, const char *name)
+{
+    int shown = 0;
+    for (int k = 0; k < check->diagnosis->num_suspects; k++) {
+        const lr_finding *finding = &check->diagnosis->findings[k];
+        char place[512] = "";
+        if (finding->kind == LR_FINDING_REFUSED) continue; /* the error that follows says the same */
+        if (finding->line > 0) snprintf(place, sizeof(place), "%s:%d:%d: ", name, finding->line, finding->column);
+        report_warn(check->setup.report, "%ssuspect %s: %s%s%s%s", place, lr_finding_kind_name(finding->kind),
+                    finding->sentence, finding->remedy[0] != '\0' ? "; " : "", finding->remedy,
+                    finding->line > 0 && finding->line != shown ? finding->excerpt : "");
+        shown = finding->line;
+    }
+}
+
+/* Prints the notes: those about a good scanner on standard output, because they are results; others on standard error.
+ */
+static void print_notes(const struct check *check, const char *name)
 {
     const lr_diagnosis *diagnosis = check->diagnosis;
     const lr_scanner *scanner = check->setup.scanner;
     const bool good = check->is_usable && diagnosis->num_suspects == 0;
-    struct report *report = check->setup.report;
-    for (int k = 0; k < diagnosis->num_findings; k++) {
+    for (int k = diagnosis->num_suspects; k < diagnosis->num_findings; k++) {
         char text[2048];
-        /* "kind: what is suspected; the remedy" */
         const lr_finding *finding = &diagnosis->findings[k];
-        const bool has_remedy = finding->remedy[0] != '\0';
-        snprintf(text, 2048, "%s: %s%s%s", lr_finding_kind_name(finding->kind), finding->sentence,
-                 has_remedy ? "; " : "", finding->remedy);
-
-        if (finding->kind == LR_FINDING_REFUSED)
-            report_warn(report, "refused by every other verb: %s", finding->sentence);
-        else if (diagnosis->findings[k].severity == LR_SUSPECT)
-            report_warn(report, "suspect %s", text);
-        else if (good)
-            printf("note %s\n", text);
+        snprintf(text, sizeof(text), "note %s: %s%s%s", lr_finding_kind_name(finding->kind), finding->sentence,
+                 finding->remedy[0] != '\0' ? "; " : "", finding->remedy);
+        if (good)
+            puts(text);
         else
-            report_info(report, "note %s", text);
+            report_info(check->setup.report, "%s", text);
     }
     if (good) {
         printf("note sensitivity: %s\n", counted(&check->summary));
@@ -262,7 +270,8 @@ static lr_status run_check(struct cli_args *args)
     check.draft = lr_scanner_draft_read(name, log);
     if (check.draft != NULL)
         check.diagnosis = lr_scanner_examine(check.draft, has_grid ? &check.setup.grid : NULL, log);
-    status = check.diagnosis != NULL ? LR_OK : report_reason(args->report);
+    if (check.diagnosis == NULL || lr_scanner_locate(name, check.diagnosis, log) != LR_OK)
+        status = report_reason(args->report);
     if (status != LR_OK) goto finish;
     if (png != NULL) { /* the picture is also drawn for a scanner that looks wrong, to show the fault */
         lr_picture *picture = lr_picture_diagnosis(&(lr_diagnosis_params){
@@ -272,7 +281,9 @@ static lr_status run_check(struct cli_args *args)
         if (status != LR_OK) goto finish;
     }
 
-    /* The draft describes no valid scanner. The file is therefore read again, for an error that names file and line. */
+    /* Suspicions come first, because they say why a scanner is refused. The file is then read again, because the draft
+     * may describe no valid scanner; this gives the error that names file and line. */
+    if (!args->report->json) print_suspicions(&check, name);
     const lr_log errors = report_errors_alone(args->report); /* warnings have been printed already */
     check.setup.scanner = lr_scanner_read(name, &errors);
     status = check.setup.scanner != NULL ? scanner_summarise(check.setup.scanner, args->report, &check.summary)
@@ -293,6 +304,8 @@ static lr_status run_check(struct cli_args *args)
             json_ints(&json, "modules", finding->modules, count);
             json_text(&json, "sentence", finding->sentence);
             json_text(&json, "remedy", finding->remedy[0] != '\0' ? finding->remedy : NULL);
+            json_number(&json, "line", finding->line > 0 ? finding->line : NAN);
+            json_number(&json, "column", finding->line > 0 ? finding->column : NAN);
             json_close(&json, '}');
         }
         json_close(&json, ']');
@@ -300,7 +313,7 @@ static lr_status run_check(struct cli_args *args)
         if (check.is_usable) scanner_summary_json(check.setup.scanner, &check.summary, &json);
         common_json_end(&json);
     } else {
-        print_findings(&check, name);
+        print_notes(&check, name);
     }
     if (status == LR_OK && check.diagnosis->num_suspects > 0) {
         status = report_error(args->report, LR_BAD_INPUT, "%s: %d %s wrong", name, check.diagnosis->num_suspects,

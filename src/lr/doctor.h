@@ -55,6 +55,9 @@ typedef struct lr_finding {
     int modules[2]; /* modules with this error; -1 = none, or all */
     char *sentence; /* the probable error, and the reason for it */
     char *remedy;   /* what the user can do; "" = no advice */
+    /* Filled by lr_scanner_locate (lr/io.h): */
+    int line, column; /* place in the file of the key that this speaks of, from 1; 0 = not known */
+    char *excerpt;    /* that line, and marks below the key: "\n    radius_mm: 4\n    ^~~~~~~~~"; NULL = not known */
 } lr_finding;
 
 /* The findings about a draft. */

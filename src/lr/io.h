@@ -70,6 +70,11 @@ LR_API lr_scanner *lr_scanner_read(const char *name_or_path, const lr_log *log);
  * files of other formats are refused if lr_scanner_read refuses them. */
 LR_API lr_scanner_draft *lr_scanner_draft_read(const char *name_or_path, const lr_log *log);
 
+/* Finds the places in a YAML file of the keys that suspicions speak of, and writes them to the diagnosis of this file's
+ * draft. Files of other formats, and presets, have no such places. errors: LR_FAILED if memory runs out, or if the file
+ * cannot be read any more. */
+LR_API lr_status lr_scanner_locate(const char *name_or_path, lr_diagnosis *diagnosis, const lr_log *log);
+
 /* Writes a scanner; the ending gives the format: .yaml (or .yml), .geom, .hscan (with .lut beside it), .petsird
  * (without events).
  * errors: LR_USAGE for other endings, LR_BAD_INPUT for a scanner that the format cannot hold. */

@@ -237,12 +237,13 @@ class Scanner(ProgramTest):
         ring = ("ring: {radius_mm: 174, modules: 12}\nmodule: "
                 "{crystals: [39, 81], pitch_mm: [1.17, 1.17], face_mm: [1.12, 1.12], depth_mm: 13}\n")
         self.write("wrong.yaml", ring)
-        self.refuse(3, ["suspect radius: ", "looks like the diameter", "1 thing looks wrong"],
-                    "scanner check ./wrong.yaml")
+        self.refuse(3, ["./wrong.yaml:1:8: suspect radius: ", "looks like the diameter", "\n           ^~~~~~~~~\n",
+                        "1 thing looks wrong"], "scanner check ./wrong.yaml")
         found = json.loads(self.ends(3, (), "scanner check ./wrong.yaml --json").stdout)
         self.assertIs(found["good"], False)
         self.assertEqual([(f["severity"], f["kind"]) for f in found["findings"]],
                          [("suspect", "radius"), ("note", "size")])
+        self.assertEqual([(f["line"], f["column"]) for f in found["findings"]], [(1, 8), (None, None)])
         self.ends(3, (), "scanner check ./wrong.yaml --png wrong.png")
         self.assertGreater(min(png_size("wrong.png")), 100)
         self.refuse(2, ".png", "scanner check ./wrong.yaml --png wrong.jpg")
@@ -329,6 +330,9 @@ class BadInput(ProgramTest):
         self.write("bad.yaml", SMALL_RING.replace("radius_mm: 30", "radius_mm: 15"))
         done = self.refuse(3, "overlap", "scanner check ./bad.yaml")
         self.assertRegex(done.stderr, r"modules \d+ and \d+ overlap by \d[\d.]* mm")
+        self.write("cm.yaml", SMALL_RING.replace("radius_mm: 30", "radius_mm: 3"))
+        reason = self.refuse(3, "overlap", "scanner check ./cm.yaml").stderr.splitlines()[0]
+        self.assertIn("the radius looks like cm (30 mm)", reason)
 
     def test_same_refusal_in_every_verb(self):
         self.write("bad.yaml", SMALL_RING + "colour: blue\n")

@@ -27,6 +27,28 @@ static lr_diagnosis *diagnose_yaml(const char *yaml, const lr_grid *grid)
     return diagnosis;
 }
 
+/* Every suspicion points at the key that it speaks of. */
+static void suspicions_have_places(void **state)
+{
+    for (struct text_cases cases = cases_of(IO_CASES, "suspicions"); next_case(&cases);) {
+        const char *yaml = cases.fields[1];
+        lr_diagnosis *diagnosis = diagnose_yaml(yaml, NULL);
+        struct lr_yaml *again = lr_yaml_parse("planted.yaml", yaml, (int64_t)strlen(yaml), NULL);
+        assert_int_equal(lr_scanner_yaml_locate(again, diagnosis), LR_OK);
+        int k = 0;
+        while (k < diagnosis->num_suspects && strstr(diagnosis->findings[k].sentence, cases.fields[0]) == NULL) k++;
+        if (k == diagnosis->num_suspects) fail_msg("no suspicion with '%s'", cases.fields[0]);
+        const lr_finding *finding = &diagnosis->findings[k];
+        char place[32];
+        snprintf(place, sizeof(place), "%d:%d", finding->line, finding->column);
+        if (strcmp(place, cases.fields[2]) != 0)
+            fail_msg("'%s' stands at %s and not at %s", cases.fields[0], place, cases.fields[2]);
+        const char *marks = strrchr(finding->excerpt, '\n') + 1;
+        if (cases.fields[3][0] != '\0') assert_string_equal(marks, cases.fields[3]);
+        lr_diagnosis_destroy(diagnosis);
+    }
+}
+
 static lr_diagnosis *diagnose(struct text text, const lr_grid *grid)
 {
     char yaml[4096];
@@ -305,5 +327,5 @@ static void layers_are_no_second_ring(void **state)
 
 group_main("geometry doctor", NULL, NULL,
            EACH(cmocka_unit_test, presets_raise_no_alarm, a_sound_scanner_is_sound, panels_hide_panels,
-                rings_hide_rings, planted_errors_are_found, radii_at_any_filling, overlaps,
+                rings_hide_rings, planted_errors_are_found, suspicions_have_places, radii_at_any_filling, overlaps,
                 rings_too_close_are_no_full_ring, grids, modules_that_stand_wrong, layers_are_no_second_ring))

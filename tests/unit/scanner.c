@@ -273,9 +273,10 @@ static void ring_overlap_starts_at_the_polygon_side(void **state)
     ring.rings = 2;
     ring.ring_pitch_mm = 2.5;
     assert_null(lr_scanner_create_ring(&params, &ring));
-    assert_string_equal(log.error,
-                        "ring: modules 0 and 12 overlap by 17.5 mm along the axis: their centres lie 2.5 mm apart, and "
-                        "a module is 20 mm long: give a larger distance from ring to ring (ring_pitch_mm)");
+    assert_string_equal(
+        log.error, "ring: modules 0 and 12 overlap by 17.5 mm along the axis, as with a distance in cm (25 mm): their "
+                   "centres lie 2.5 mm apart, and a module is 20 mm long: give a larger distance from ring to ring "
+                   "(ring_pitch_mm)");
 }
 
 /* Checks that the ring is refused, and then makes it valid again. */

@@ -20,7 +20,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-enum { MAX_EXCERPT = 120, MAX_SENTENCE = 700 };
+enum { MAX_EXCERPT = (LR_YAML_EXCERPT - 16) / 2, MAX_SENTENCE = 700 };
 
 /* Lines and columns count characters from 1. Line 0 means unknown. */
 struct place {
@@ -34,14 +34,11 @@ static bool continues_character(char byte)
     return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
-/* Logs a message with its position in the file. An error also shows the line: "\n    the line\n    ^~~~". */
-static void say_at(const struct lr_yaml *yaml, const struct place *place, lr_log_level level, lr_status status,
-                   const char *message)
+/* Writes the line of a place, and marks below it: "\n    the line\n    ^~~~". Empty if the line is not known. */
+static void show_line(const struct lr_yaml *yaml, const struct place *place, char excerpt[LR_YAML_EXCERPT])
 {
-    if (place->line <= 0) {
-        lr_log_write(yaml->log, level, status, "%s: %.*s", yaml->name, MAX_SENTENCE, message);
-        return;
-    }
+    excerpt[0] = '\0';
+    if (place->line <= 0) return;
     const char *line = yaml->text, *const end = yaml->text + yaml->text_bytes;
     for (int k = 1; k < place->line && line != NULL; k++) {
         line = memchr(line, '\n', (size_t)(end - line));
@@ -51,8 +48,7 @@ static void say_at(const struct lr_yaml *yaml, const struct place *place, lr_log
     stop = stop != NULL || line == NULL ? stop : end;
     while (stop > line && stop[-1] == '\r') stop--;
 
-    char excerpt[2 * MAX_EXCERPT + 16] = "";
-    if (level == LR_LOG_ERROR && line != NULL && stop > line) {
+    if (line != NULL && stop > line) {
         /* A long line is shown from a little before the position. */
         int column = place->column;
         for (; stop - line > MAX_EXCERPT && column > MAX_EXCERPT / 2; column--) do {
@@ -68,8 +64,20 @@ static void say_at(const struct lr_yaml *yaml, const struct place *place, lr_log
             under[used++] = (size_t)k <= length && line[k - 1] == '\t' ? '\t' : ' ';
         under[used++] = '^';
         for (int k = 1; k < place->width && used < MAX_EXCERPT && used < length; k++) under[used++] = '~';
-        snprintf(excerpt, sizeof(excerpt), "\n    %.*s\n    %.*s", (int)length, line, (int)used, under);
+        snprintf(excerpt, LR_YAML_EXCERPT, "\n    %.*s\n    %.*s", (int)length, line, (int)used, under);
     }
+}
+
+/* Logs a message with its position in the file. An error also shows the line. */
+static void say_at(const struct lr_yaml *yaml, const struct place *place, lr_log_level level, lr_status status,
+                   const char *message)
+{
+    char excerpt[LR_YAML_EXCERPT] = "";
+    if (place->line <= 0) {
+        lr_log_write(yaml->log, level, status, "%s: %.*s", yaml->name, MAX_SENTENCE, message);
+        return;
+    }
+    if (level == LR_LOG_ERROR) show_line(yaml, place, excerpt);
     lr_log_write(yaml->log, level, status, "%s:%d:%d: %.*s%s", yaml->name, place->line, place->column, MAX_SENTENCE,
                  message, excerpt);
 }
@@ -113,6 +121,14 @@ static struct place find_place(struct fy_node *node)
 int lr_yaml_line(struct fy_node *node)
 {
     return find_place(node).line;
+}
+
+void lr_yaml_show(const struct lr_yaml *yaml, struct fy_node *node, int place[2], char excerpt[LR_YAML_EXCERPT])
+{
+    const struct place found = find_place(node);
+    place[0] = found.line;
+    place[1] = found.column;
+    show_line(yaml, &found, excerpt);
 }
 
 void lr_yaml_say(const struct lr_yaml *yaml, struct fy_node *at, lr_log_level level, lr_status status,

@@ -49,6 +49,12 @@ void lr_yaml_say(const struct lr_yaml *yaml, struct fy_node *at, lr_log_level le
 /* Returns the line of a node, from 1; 0 = unknown. */
 int lr_yaml_line(struct fy_node *node);
 
+/* Room for a line and the marks below it. */
+enum { LR_YAML_EXCERPT = 256 };
+
+/* Finds a node's line and column, from 1 (0 = unknown), and writes "\n    the line\n    ^~~~" as errors show it. */
+void lr_yaml_show(const struct lr_yaml *yaml, struct fy_node *node, int place[2], char excerpt[LR_YAML_EXCERPT]);
+
 /* --- values --- */
 
 enum lr_yaml_kind {                        /* the type that `value` of a field points to */

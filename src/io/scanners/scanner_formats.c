@@ -169,6 +169,17 @@ lr_scanner_draft *lr_scanner_draft_read(const char *name_or_path, const lr_log *
     return draft;
 }
 
+lr_status lr_scanner_locate(const char *name_or_path, lr_diagnosis *diagnosis, const lr_log *log)
+{
+    if (diagnosis->num_suspects == 0 || strpbrk(name_or_path, "/.") == NULL || recognise(name_or_path) != &formats[0])
+        return LR_OK;
+    const struct lr_c_locale locale = lr_c_locale_enter();
+    struct lr_yaml *yaml = lr_yaml_read(name_or_path, log);
+    const lr_status status = yaml != NULL ? lr_scanner_yaml_locate(yaml, diagnosis) : LR_FAILED;
+    lr_c_locale_leave(locale);
+    return status;
+}
+
 const char *const *lr_scanner_presets(void)
 {
     return lr_preset_names;

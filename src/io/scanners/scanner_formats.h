@@ -96,6 +96,9 @@ lr_scanner *lr_scanner_parse(struct lr_yaml *yaml);
 /* Reads a draft from a document, and destroys the document. A draft need not be a complete scanner. NULL gives NULL. */
 lr_scanner_draft *lr_scanner_draft_parse(struct lr_yaml *yaml);
 
+/* Gives suspicions about the document's draft their places (lr_scanner_locate), and destroys the document. */
+lr_status lr_scanner_yaml_locate(struct lr_yaml *yaml, lr_diagnosis *diagnosis);
+
 lr_status lr_scanner_yaml_write(const char *path, const lr_scanner *scanner, const lr_log *log);
 
 /* --- the scanner inside an HDF5 file: group /scanner, and /lor/pairs and /lor/offsets (docs/formats/hdf5.md) --- */

@@ -9,6 +9,7 @@
 #include "io/scanners/scanner_formats.h"
 #include "model/scanner/scanner.h"
 
+#include <ctype.h>
 #include <lr/scanner.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,13 +113,13 @@ static lr_status lr_yaml_layers_read(const struct lr_yaml *yaml, const struct lr
     }
 
     for (int l = 0; l < count; l++) {
-        struct fy_node *node = fy_node_sequence_get_by_index(list, l), *mu_key = NULL;
+        struct fy_node *node = fy_node_sequence_get_by_index(list, l), *mu_key = NULL, *front_key = NULL;
         lr_layer *layer = &layers->items[l];
         struct lr_yaml_crystals *own = &layers->crystals[l];
         struct lr_yaml_entry crystals = {NULL, NULL}, material = {NULL, NULL};
         const struct lr_yaml_field fields[] = {
             {"depth_mm", NULL, LR_YAML_POSITIVE, true, &layer->depth_mm, NULL},
-            {"front_mm", NULL, LR_YAML_NOT_NEGATIVE, false, &layer->front_mm, NULL},
+            {"front_mm", NULL, LR_YAML_NOT_NEGATIVE, false, &layer->front_mm, &front_key},
             {"crystals", NULL, LR_YAML_NODE, false, &crystals.value, &crystals.key},
             {"pitch_mm", NULL, LR_YAML_POSITIVE_PAIR, false, layer->pitch_mm, NULL},
             {"face_mm", NULL, LR_YAML_POSITIVE_PAIR, false, layer->face_mm, NULL},
@@ -130,6 +131,12 @@ static lr_status lr_yaml_layers_read(const struct lr_yaml *yaml, const struct lr
         layers->count++;
         LR_TRY(lr_yaml_read_fields(yaml, &mapping, fields, NUM_FIELDS(fields)));
         LR_TRY(lr_yaml_material_read(yaml, &material, mu_key, &layer->mu_per_mm));
+        if (l > 0 && front_key != NULL && layer->front_mm == 0) {
+            return lr_yaml_error(yaml, front_key,
+                                 "layer %d begins at the front of the module, where layer 0 is: list the layers from "
+                                 "front to back, and leave 'front_mm' out to begin behind the layer before",
+                                 l);
+        }
         if (crystals.key == NULL) continue;
         LR_TRY(lr_yaml_crystals_read(yaml, &crystals, own));
         for (int k = 0; k < 2; k++) {
@@ -180,12 +187,6 @@ struct draft {
     int64_t max_list;
     struct lr_yaml_crystals panel;
     struct lr_yaml_layers layers; /* layers of the panel, or of one listed module */
-};
-
-/* Passes on messages about the geometry, with the line of the key that they refer to. */
-struct placed_log {
-    lr_log log;
-    const struct draft *draft;
 };
 
 /* --- texts --- */
@@ -501,38 +502,64 @@ static lr_status read_draft(struct draft *draft)
     return read_ring(draft);
 }
 
-/* Shows a message at the length, such as pitch_mm, that it names first. Other messages are shown at `ring` or
- * `modules`. Lengths of `module` are not looked for if there are layers, which may have their own. */
-static void write_placed(void *user, lr_log_level level, lr_status status, const char *sentence)
+/* Returns the key that a sentence names first: ring_pitch_mm, or 'modules' in quotes, as all keys of one plain word are
+ * written. If the sentence names no key, returns the listed module that it speaks of ("module 5"), or else the node
+ * `otherwise`. */
+static struct fy_node *find_spot(const struct draft *draft, const char *sentence, struct fy_node *otherwise)
 {
-    const struct draft *draft = ((const struct placed_log *)user)->draft;
-    struct fy_node *maps[] = {fy_document_root(draft->yaml->document), draft->ring.value,
-                              draft->layers.count == 0 ? draft->module.value : NULL};
-    struct fy_node *at = draft->ring.key != NULL ? draft->ring.key : draft->modules.key;
+    struct fy_node *at = otherwise, *item = NULL;
+    int module = -1;
+    for (const char *word = strstr(sentence, "module"); word != NULL && module < 0; word = strstr(word + 1, "module"))
+        if (sscanf(word, "module%*[s ]%d", &module) != 1) module = -1;
+    void *iterator = NULL;
+    while (draft->modules.key != NULL && module >= 0 &&
+           (item = fy_node_sequence_iterate(draft->modules.value, &iterator)) != NULL) {
+        struct fy_node *layers = fy_node_mapping_lookup_value_by_simple_key(item, "layers", 6);
+        module -= layers != NULL ? fy_node_sequence_item_count(layers) : 1; /* a module of the scanner for each layer */
+    }
+    if (item != NULL) at = item;
+
+    struct fy_node *maps[] = {fy_document_root(draft->yaml->document),
+                              draft->ring.value,
+                              draft->module.value,
+                              item,
+                              draft->coincidence.value,
+                              draft->tof.value};
     const char *first = NULL;
     for (size_t k = 0; k < sizeof(maps) / sizeof(maps[0]); k++) {
-        void *iterator = NULL;
-        struct fy_node_pair *pair;
+        struct fy_node_pair *pair, *layers = NULL;
+        if (maps[k] != NULL) layers = fy_node_mapping_lookup_pair_by_simple_key(maps[k], "layers", 6);
+        iterator = NULL;
         while (maps[k] != NULL && (pair = fy_node_mapping_iterate(maps[k], &iterator)) != NULL) {
             size_t length = 0;
             const char *text = fy_node_get_scalar(fy_node_pair_key(pair), &length);
             char name[32] = "";
-            if (text == NULL || length >= sizeof(name) || length < 3) continue;
-            memcpy(name, text, length);
-            const char *found = strcmp(name + length - 3, "_mm") == 0 ? strstr(sentence, name) : NULL;
-            if (found > sentence && found[-1] == '_') found = NULL; /* pitch_mm in ring_pitch_mm */
-            if (found != NULL && (first == NULL || found < first)) {
-                first = found;
-                at = fy_node_pair_key(pair);
-            }
+            if (text == NULL || length + 2 >= sizeof(name)) continue;
+            const char *quote = memchr(text, '_', length) != NULL ? "" : "'";
+            snprintf(name, sizeof(name), "%s%.*s%s", quote, (int)length, text, quote);
+            const char *found = strstr(sentence, name);
+            while (found != NULL && found > sentence && (isalpha((unsigned char)found[-1]) || found[-1] == '_'))
+                found = strstr(found + 1, name); /* pitch_mm in ring_pitch_mm */
+            if (found == NULL || (first != NULL && found >= first)) continue;
+            first = found;
+            at = fy_node_pair_key(pair);
+            /* Layers may have such a length of their own. */
+            struct fy_node *list = layers != NULL ? fy_node_pair_value(layers) : NULL, *layer;
+            void *along = NULL;
+            while (list != NULL && (layer = fy_node_sequence_iterate(list, &along)) != NULL)
+                if (fy_node_mapping_lookup_value_by_simple_key(layer, text, length) != NULL)
+                    at = fy_node_pair_key(layers);
         }
     }
-    lr_yaml_say(draft->yaml, at, level, status, sentence);
+    return at;
 }
 
-static struct placed_log place_log(const struct draft *draft)
+/* Passes on a message about the geometry, with the place of what it speaks of. */
+static void write_placed(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
-    return (struct placed_log){{write_placed, NULL}, draft};
+    const struct draft *draft = user;
+    struct fy_node *form = draft->ring.key != NULL ? draft->ring.key : draft->modules.key;
+    lr_yaml_say(draft->yaml, find_spot(draft, sentence, form), level, status, sentence);
 }
 
 /* Reads runs of crystals, given by their first and last numbers. */
@@ -590,11 +617,10 @@ lr_scanner *lr_scanner_parse(struct lr_yaml *yaml)
     struct draft draft = {.yaml = yaml};
     lr_scanner *scanner = NULL;
     if (yaml == NULL || read_draft(&draft) != LR_OK) goto done;
-    struct placed_log placed = place_log(&draft);
-    placed.log.user = &placed;
+    const lr_log placed = {write_placed, &draft};
     draft.params.name = draft.name;
     draft.params.source = draft.text.chars;
-    draft.params.log = &placed.log;
+    draft.params.log = &placed;
 
     /* The renderers need the same number of modules at each position. */
     const int places = draft.params.num_positions, count = draft.params.num_modules;
@@ -636,10 +662,9 @@ lr_scanner_draft *lr_scanner_draft_parse(struct lr_yaml *yaml)
     lr_scanner_draft *result = NULL;
     if (yaml == NULL || read_draft(&draft) != LR_OK) goto done;
     if (draft.ring.key != NULL) {
-        struct placed_log placed = place_log(&draft);
-        placed.log.user = &placed;
+        const lr_log placed = {write_placed, &draft};
         draft.list = lr_ring_expand(draft.name ? draft.name : "unnamed scanner", &draft.description,
-                                    &draft.params.num_modules, &placed.log);
+                                    &draft.params.num_modules, &placed);
         draft.params.num_positions = draft.description.modules;
     }
     if (draft.list != NULL) result = lr_alloc(1, sizeof(*result), "a scanner", yaml->log);
@@ -654,6 +679,30 @@ lr_scanner_draft *lr_scanner_draft_parse(struct lr_yaml *yaml)
 done:
     finish(&draft, yaml);
     return result;
+}
+
+lr_status lr_scanner_yaml_locate(struct lr_yaml *yaml, lr_diagnosis *diagnosis)
+{
+    struct draft draft = {.yaml = yaml};
+    lr_status status = read_draft(&draft);
+    for (int k = 0; k < diagnosis->num_suspects && status == LR_OK; k++) {
+        lr_finding *finding = &diagnosis->findings[k];
+        char words[2048], excerpt[LR_YAML_EXCERPT];
+        int place[2];
+        snprintf(words, sizeof(words), "%s: %s", finding->remedy, finding->sentence);
+        /* A suspicion about coincidences that names no key is about the grid, which is not in the file. */
+        struct fy_node *otherwise = finding->kind == LR_FINDING_COINCIDENCE ? NULL
+                                    : draft.ring.key != NULL                ? draft.ring.key
+                                                                            : draft.modules.key;
+        lr_yaml_show(yaml, find_spot(&draft, words, otherwise), place, excerpt);
+        finding->line = place[0];
+        finding->column = place[1];
+        free(finding->excerpt);
+        finding->excerpt = lr_copy_string(excerpt, yaml->log);
+        if (finding->excerpt == NULL) status = LR_FAILED;
+    }
+    finish(&draft, yaml);
+    return status;
 }
 
 lr_scanner *lr_scanner_read_file(const char *path, const lr_log *log)

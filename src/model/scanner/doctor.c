@@ -239,6 +239,6 @@ void lr_diagnosis_destroy(lr_diagnosis *diagnosis)
 {
     if (diagnosis == NULL) return;
     for (int k = 0; k < diagnosis->num_findings; k++)
-        lr_free_all(diagnosis->findings[k].sentence, diagnosis->findings[k].remedy);
+        lr_free_all(diagnosis->findings[k].sentence, diagnosis->findings[k].remedy, diagnosis->findings[k].excerpt);
     lr_free_all(diagnosis->findings, diagnosis);
 }

@@ -27,11 +27,11 @@ void lr_examination_add(struct lr_examination *examination, const struct lr_find
     va_start(values, format);
     vsnprintf(sentence, sizeof(sentence), format, values);
     va_end(values);
-    lr_finding finding = {head->severity,
-                          head->kind,
-                          {head->modules[0], head->modules[1]},
-                          lr_copy_string(sentence, examination->log),
-                          lr_copy_string(head->remedy, examination->log)};
+    lr_finding finding = {.severity = head->severity,
+                          .kind = head->kind,
+                          .modules = {head->modules[0], head->modules[1]},
+                          .sentence = lr_copy_string(sentence, examination->log),
+                          .remedy = lr_copy_string(head->remedy, examination->log)};
     lr_diagnosis *diagnosis = examination->diagnosis;
     lr_finding *grown = NULL;
     if (finding.sentence != NULL && finding.remedy != NULL) {
@@ -64,6 +64,9 @@ static const double wide_gaps = 0.84, too_full = 1.15;
 /* Scanners with fewer panels than this are not round, and have open corners. */
 static const int least_round = 6;
 
+/* Share of the circumference that panels fill if they leave more than half of it open. */
+static const double half_open = 0.5;
+
 /* Least share of the circumference that a correct ring may fill. This share is just more than half of too_full, so that
  * a correct ring and a ring with a factor of 2 in its radius cannot have the same share. */
 static const double least_full = 0.575;
@@ -91,64 +94,98 @@ static bool is_filled_by(double ratio, double factor)
     return ratio > least_full * factor && ratio <= too_full * factor;
 }
 
+/* Looks for two swapped numbers: the ring is filled once they are swapped back. Writes which numbers these are, or
+ * nothing, and returns the remedy. */
+static const char *say_swap(const struct lr_examination *examination, double ratio, char words[128])
+{
+    const lr_scanner_params *params = &examination->draft->params;
+    int rings = 0;
+    for (int m = 0; m < params->num_modules; m++)
+        rings = params->modules[m].ring >= rings ? params->modules[m].ring + 1 : rings;
+    words[0] = '\0';
+    if (ratio >= least_full && ratio <= too_full) return ""; /* nearly filled */
+    const bool is_sparse = ratio < 0.5 * least_full || examination->belt.count < least_round;
+    const double by_rings = params->num_positions > 0 ? ratio * rings / params->num_positions : 0;
+    const lr_module *first = &examination->modules[examination->belt.modules[0]];
+    const int *crystals = first->crystals;
+    if (rings > params->num_positions && by_rings >= wide_gaps && by_rings <= too_full) {
+        snprintf(words, 128, "'modules' and 'rings' look swapped: %d modules around would fill %.0f %%", rings,
+                 100 * by_rings);
+        return "give the number of modules around the ring as 'modules', and that of rings along the axis as 'rings'";
+    }
+    for (int axis = 0; axis < 2 && words[0] == '\0' && !is_sparse; axis++) { /* their pitches may be swapped, too */
+        const double swapped = ratio * crystals[1] * first->pitch_mm[axis] / (crystals[0] * first->pitch_mm[0]);
+        if (crystals[0] != crystals[1] && swapped >= wide_gaps && swapped <= too_full) {
+            snprintf(words, 128, "'crystals' look swapped: [%d, %d] would fill %.0f %%", crystals[1], crystals[0],
+                     100 * swapped);
+        }
+    }
+    return "give 'crystals', pitch_mm and face_mm as [around the ring, along the axis]";
+}
+
 void lr_examine_arc(struct lr_examination *examination)
 {
     const struct lr_belt *belt = &examination->belt;
     const double width = belt->width_mm, radius = belt->radius_mm, filled_mm = width / (2 * LR_PI);
-    if (!belt->closed || belt->count < least_round) return;
+    if (!belt->closed) return;
+    const bool is_round = belt->count >= least_round;
     const double ratio = width / (2 * LR_PI * radius);
-    if (ratio >= wide_gaps && ratio <= too_full) return;
+    if (is_round ? ratio >= wide_gaps && ratio <= too_full : ratio >= half_open) return;
+    char swap[128];
+    const char *swap_remedy = say_swap(examination, ratio, swap), *join = swap[0] != '\0' ? "; or " : "";
 
-    const struct lr_finding_head radius_head = {
-        LR_SUSPECT, LR_FINDING_RADIUS, {-1, -1}, "check whether the radius is given from the axis to the front faces"};
-    if (is_filled_by(ratio, 0.5)) {
-        lr_examination_add(examination, &radius_head,
+    struct lr_finding_head head = {
+        LR_SUSPECT, LR_FINDING_RADIUS, {-1, -1}, "check whether radius_mm is given from the axis to the front faces"};
+    if (is_round && is_filled_by(ratio, 0.5)) {
+        lr_examination_add(examination, &head,
                            "the crystals around come to %.6g mm, %.0f %% of the circumference at a radius of %.6g mm, "
                            "about half of what is usual: the radius looks like the diameter; a ring of radius %.4g mm "
-                           "would just be filled, and half of the radius is %.4g mm",
-                           width, 100 * ratio, radius, filled_mm, 0.5 * radius);
+                           "would just be filled, and half of the radius is %.4g mm%s%s",
+                           width, 100 * ratio, radius, filled_mm, 0.5 * radius, join, swap);
         return;
     }
     if (ratio > surely_half && is_filled_by(ratio, 2)) {
         lr_examination_add(
-            examination, &radius_head,
+            examination, &head,
             "the crystals around come to %.6g mm, %.2f times the circumference at a radius of %.6g mm: the radius "
             "looks like half of the right one, or the crystals are counted twice; a ring of radius %.4g mm would be "
-            "filled",
-            width, ratio, radius, filled_mm);
+            "filled%s%s",
+            width, ratio, radius, filled_mm, join, swap);
         return;
     }
 
-    const struct lr_finding_head unit_head = {
-        LR_SUSPECT, LR_FINDING_UNITS, {-1, -1}, "give every length in millimetres"};
-    for (int k = 0; k < NUM_UNITS; k++) {
+    head.kind = LR_FINDING_UNITS;
+    for (int k = 0; k < NUM_UNITS && is_round; k++) {
         if (is_filled_by(ratio, units[k].factor)) {
-            lr_examination_add(examination, &unit_head,
+            head.remedy = "give radius_mm, or the modules' centres, in millimetres";
+            lr_examination_add(examination, &head,
                                "the crystals around come to %.6g mm, %.3g times the circumference at a radius of %.6g "
-                               "mm: the radius looks like %s (%.6g mm), or the pitch around is %.4g times too large",
-                               width, ratio, radius, units[k].name, radius * units[k].factor, units[k].factor);
+                               "mm: the radius looks like %s (%.6g mm), or the pitch around is %.4g times too "
+                               "large%s%s",
+                               width, ratio, radius, units[k].name, radius * units[k].factor, units[k].factor, join,
+                               swap);
             return;
         }
         if (is_filled_by(ratio, 1 / units[k].factor)) {
-            lr_examination_add(examination, &unit_head,
+            head.remedy = "give pitch_mm in millimetres, as every length";
+            lr_examination_add(examination, &head,
                                "the crystals around come to %.6g mm, 1/%.3g of the circumference at a radius of %.6g "
-                               "mm: the crystal pitch around looks like %s",
-                               width, 1 / ratio, radius, units[k].name);
+                               "mm: the crystal pitch around looks like %s%s%s",
+                               width, 1 / ratio, radius, units[k].name, join, swap);
             return;
         }
     }
 
-    const struct lr_finding_head arc_head = {
-        ratio > too_full ? LR_SUSPECT : LR_NOTE,
-        LR_FINDING_ARC,
-        {-1, -1},
-        "check the radius, the number of modules, the crystals in each and their pitch"};
-    lr_examination_add(examination, &arc_head,
+    head.kind = LR_FINDING_ARC;
+    head.severity = ratio > too_full || swap[0] != '\0' ? LR_SUSPECT : LR_NOTE;
+    head.remedy =
+        swap[0] != '\0' ? swap_remedy : "check radius_mm, the number of modules, the crystals in each and their pitch";
+    lr_examination_add(examination, &head,
                        "the crystals around (%d modules) come to %.6g mm, %.1f %% of the circumference at a radius of "
-                       "%.6g mm, %s; a ring of radius %.4g mm would just be filled",
+                       "%.6g mm, %s: %s%sa ring of radius %.4g mm would just be filled",
                        belt->count, width, 100 * ratio, radius,
                        ratio > 1 ? "more than there is room for" : "while rings are usually filled to 85 % or more",
-                       filled_mm);
+                       swap, swap[0] != '\0' ? "; else " : "", filled_mm);
 }
 
 /* --- units of single lengths --- */
@@ -156,8 +193,12 @@ void lr_examine_arc(struct lr_examination *examination)
 void lr_examine_units(struct lr_examination *examination)
 {
     const lr_scanner_params *params = &examination->draft->params;
-    const struct lr_finding_head head = {LR_SUSPECT, LR_FINDING_UNITS, {-1, -1}, "give every length in millimetres"};
-    const double depth = params->modules[0].depth_mm;
+    struct lr_finding_head head = {
+        LR_SUSPECT, LR_FINDING_UNITS, {-1, -1}, "give depth_mm in millimetres, as every length"};
+    const lr_module *first = &params->modules[0];
+    double depth = first->depth_mm; /* that of all layers of the first block */
+    for (int m = 1; m < params->num_modules && first->block > 0; m++)
+        if (params->modules[m].block == first->block) depth += params->modules[m].depth_mm;
     const double mu = params->crystal_mu_per_mm;
     const double stopped = -expm1(-(mu > 0.015 && mu < 0.3 ? mu : lso_mu_per_mm) * depth);
 
@@ -174,26 +215,31 @@ void lr_examine_units(struct lr_examination *examination)
     }
 
     /* Sizes that would be usual if they were ten times as large. */
-    const lr_module *first = &params->modules[0];
-    for (int k = 0; k < 2; k++) {
-        const double face = first->face_mm[k], pitch = first->pitch_mm[k];
-        if (10 * face > 0.75 * pitch && 10 * face < 1.01 * pitch) {
+    head.remedy = "give every length in millimetres";
+    bool has_found = false;
+    for (int n = 0; n < 2 * params->num_modules && !has_found; n++) {
+        const double face = params->modules[n / 2].face_mm[n % 2], pitch = params->modules[n / 2].pitch_mm[n % 2];
+        has_found = 10 * face > 0.75 * pitch && 10 * face < 1.01 * pitch;
+        if (has_found) {
+            head.modules[0] = n / 2;
             lr_examination_add(examination, &head,
-                               "faces of %.4g mm fill a tenth of the pitch of %.4g mm: face_mm looks like cm (%.4g mm)",
-                               face, pitch, 10 * face);
+                               "faces of %.4g mm in module %d fill a tenth of the pitch of %.4g mm: face_mm looks like "
+                               "cm (%.4g mm)",
+                               face, n / 2, pitch, 10 * face);
         }
     }
+    head.modules[0] = -1;
     const double read_mm = params->detection_depth_mm;
-    if (read_mm > 0 && read_mm < 0.1 * depth) {
+    if (read_mm > 0 && read_mm < 0.1 * first->depth_mm) {
         lr_examination_add(examination, &head,
                            "hits are read %.4g mm behind the front of crystals %.4g mm long, where few photons stop: "
                            "detection_depth_mm looks like cm (%.4g mm)",
-                           read_mm, depth, 10 * read_mm);
+                           read_mm, first->depth_mm, 10 * read_mm);
     }
 
     const double ps = examination->draft->params.tof_resolution_ps;
     const struct lr_finding_head tof_head = {
-        LR_SUSPECT, LR_FINDING_UNITS, {-1, -1}, "give the time-of-flight resolution as FWHM in picoseconds"};
+        LR_SUSPECT, LR_FINDING_UNITS, {-1, -1}, "give resolution_ps as FWHM in picoseconds"};
     if (ps > 0 && ps < 10) {
         lr_examination_add(examination, &tof_head,
                            "a time-of-flight resolution of %.4g ps is beyond any scanner: it looks like ns (%.4g ps)",
@@ -241,7 +287,7 @@ void lr_examine_length(struct lr_examination *examination)
         LR_SUSPECT,
         LR_FINDING_LENGTH,
         {-1, -1},
-        "check the crystals along the axis, their pitch, the gaps between blocks and the ring pitch"};
+        "check axial_length_mm, the crystals along the axis, their pitch, the gaps between blocks and the ring pitch"};
     if (said > 0 && fabs(found / said - 1) > 0.05) {
         const double ratio = found / said;
         char words[128];
@@ -308,11 +354,19 @@ static void examine_axial_gap(struct lr_examination *examination)
     }
     free(ends);
     if (to_mm - from_mm > longest_mm) {
+        /* Rings that stand ten times farther apart than they would with no gap between them. */
+        const double ratio = 10 * longest_mm / (to_mm - from_mm + longest_mm);
+        const bool is_unit = ratio >= wide_gaps && ratio < 1.01;
         const struct lr_finding_head head = {
-            LR_NOTE, LR_FINDING_GAP, {-1, -1}, "nothing, if it is meant; else check the distance from ring to ring"};
+            is_unit ? LR_SUSPECT : LR_NOTE,
+            LR_FINDING_GAP,
+            {-1, -1},
+            is_unit ? "check the distance from ring to ring (ring_pitch_mm), and pitch_mm along the axis"
+                    : "nothing, if it is meant; else check the distance from ring to ring"};
         lr_examination_add(examination, &head,
-                           "from z = %.4g to %.4g mm there are no crystals, and modules are %.4g mm long", from_mm,
-                           to_mm, longest_mm);
+                           "from z = %.4g to %.4g mm there are no crystals, and modules are %.4g mm long%s", from_mm,
+                           to_mm, longest_mm,
+                           is_unit ? ": rings look ten times too far apart, or the pitch along the axis is in cm" : "");
     }
 }
 
@@ -407,7 +461,7 @@ void lr_examine_overlaps(struct lr_examination *examination)
             if (overlap > LR_OVERLAP_TOLERANCE_MM && ++overlaps <= LR_FINDINGS_SPELLED) {
                 char words[LR_OVERLAP_WORDS];
                 if (lr_module_say_overlap(&examination->modules[m], &examination->modules[other], words))
-                    head.remedy = "give a larger distance from ring to ring (ring_pitch_mm), or shorter modules";
+                    head.remedy = "give a larger distance from ring to ring, in mm (ring_pitch_mm), or shorter modules";
                 head.modules[0] = m;
                 head.modules[1] = other;
                 lr_examination_add(examination, &head,
@@ -433,7 +487,7 @@ void lr_examine_normals(struct lr_examination *examination)
         LR_SUSPECT,
         LR_FINDING_NORMAL,
         {-1, -1},
-        "turn the normal round, or check on which side of the axis the module stands; normals may also be left out"};
+        "turn 'normal' round, or check on which side of the axis the module stands; normals may also be left out"};
     int outward = 0;
     for (int m = 0; m < params->num_modules; m++) {
         const double *said = params->modules[m].normal;
@@ -458,7 +512,7 @@ void lr_examine_handedness(struct lr_examination *examination)
         LR_SUSPECT,
         LR_FINDING_HANDEDNESS,
         {-1, -1},
-        "reverse its axis u or v, or check whether its crystals are really numbered the other way round"};
+        "reverse its axis 'u' or 'v', or check whether its crystals are really numbered the other way round"};
     int num_mirrored = 0, num_odd = 0;
     for (int m = 0; m < count; m++) num_mirrored += lr_module_is_mirrored(&examination->modules[m]);
     const bool odd_ones = count >= 3 && num_mirrored > 0 && 4 * num_mirrored <= count;
@@ -539,9 +593,12 @@ void lr_examine_rules(struct lr_examination *examination)
                 "the field of view of %.6g mm is wider than the bore of %.6g mm: the rule leaves no LOR out", field,
                 bore);
         } else if (field > 0 && field < 0.15 * bore) {
-            const bool cm = 10 * field > 0.3 * bore && 10 * field < bore;
-            lr_examination_add(examination, &head, "the field of view of %.6g mm is %.0f %% of the bore of %.6g mm%s",
-                               field, 100 * field / bore, bore, cm ? ": it looks like cm" : "");
+            const char *unit = NULL;
+            for (int k = 0; k < NUM_UNITS && unit == NULL; k++)
+                if (units[k].factor * field > 0.3 * bore && units[k].factor * field < bore) unit = units[k].name;
+            lr_examination_add(examination, &head, "the field of view of %.6g mm is %.2g %% of the bore of %.6g mm%s%s",
+                               field, 100 * field / bore, bore, unit != NULL ? ": it looks like " : "",
+                               unit != NULL ? unit : "");
         }
 
         const int places = examination->draft->params.num_positions;
@@ -604,7 +661,7 @@ void lr_examine_grid(struct lr_examination *examination)
                 LR_SUSPECT,
                 LR_FINDING_COINCIDENCE,
                 {-1, -1},
-                "make the grid smaller, or check its voxel size and the unit of the radius"};
+                "make the grid smaller, or check its voxel size and the unit of radius_mm"};
             lr_examination_add(examination, &head,
                                "the grid reaches %.4g mm from the axis, the detectors begin at %.4g mm: voxels would "
                                "lie within the crystals",
@@ -848,8 +905,10 @@ void lr_examine_size(struct lr_examination *examination)
             (long long)size.num_lors, (long long)size.num_pairs, 0.5 * modules * (modules - 1),
             lr_bytes_text(bytes, dense), lr_bytes_text(LR_PAIR_BYTES * (double)size.num_pairs, table));
     } else if (status == LR_BAD_INPUT) {
-        const struct lr_finding_head head = {
-            LR_SUSPECT, LR_FINDING_COINCIDENCE, {-1, -1}, "relax the coincidence rules"};
+        const struct lr_finding_head head = {LR_SUSPECT,
+                                             LR_FINDING_COINCIDENCE,
+                                             {-1, -1},
+                                             "relax min_module_difference, max_ring_difference or field_of_view_mm"};
         lr_examination_add(examination, &head,
                            "no pair of modules has a LOR in coincidence: the rules exclude everything");
     }

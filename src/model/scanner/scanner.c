@@ -182,9 +182,11 @@ lr_status lr_scanner_check_params(const lr_scanner_params *params)
     }
     const int largest = params->num_positions / 2;
     if (rules->min_module_difference < 0 || rules->min_module_difference > largest) {
-        return lr_error(params->log, LR_BAD_INPUT,
-                        "%s: min_module_difference is %d: with %d modules around the ring it must lie between 0 and %d",
-                        title, rules->min_module_difference, params->num_positions, largest);
+        return lr_error(
+            params->log, LR_BAD_INPUT,
+            "%s: min_module_difference is %d: with %d modules around the ring it must lie between 0 and %d, "
+            "for it counts modules, not crystals",
+            title, rules->min_module_difference, params->num_positions, largest);
     }
     if (rules->limits_ring_difference && rules->max_ring_difference < 0) {
         return lr_error(params->log, LR_BAD_INPUT, "%s: max_ring_difference is %d: it must not be negative", title,
@@ -348,8 +350,13 @@ bool lr_module_say_overlap(const lr_module *a, const lr_module *b, char words[LR
     }
     const bool is_axial = fabs(between[2]) > hypot(between[0], between[1]);
     if (is_axial) {
-        snprintf(words, LR_OVERLAP_WORDS, "%.3g mm along the axis",
-                 0.5 * (axial_mm(a) + axial_mm(b)) - fabs(between[2]));
+        const double apart_mm = fabs(between[2]), length_mm = 0.5 * (axial_mm(a) + axial_mm(b));
+        const bool is_cm = 10 * apart_mm > 0.99 * length_mm && 10 * apart_mm < 1.5 * length_mm;
+        const int used = snprintf(words, LR_OVERLAP_WORDS, "%.3g mm along the axis", length_mm - apart_mm);
+        if (is_cm) {
+            snprintf(words + used, LR_OVERLAP_WORDS - (size_t)used, ", as with a distance in cm (%.4g mm)",
+                     10 * apart_mm);
+        }
     } else {
         const double overlap = lr_module_overlap_mm(a, b);
         snprintf(words, LR_OVERLAP_WORDS, "%.3g mm%s", overlap,
@@ -434,12 +441,12 @@ lr_scanner *lr_scanner_create_sized(size_t given_bytes, const lr_scanner_params 
                                     scanner->name, m, index.met[k], words,
                                     fabs(other->centre_mm[2] - module->centre_mm[2]), axial_mm(module))
                          : lr_error(params->log, LR_BAD_INPUT,
-                                    "%s: modules %d and %d overlap by %s: reduce the pitch or the number of modules, "
-                                    "or move them apart (in a ring: a larger radius_mm)%s",
+                                    "%s: modules %d and %d overlap by %s: %sreduce the pitch or the number of modules, "
+                                    "or move them apart (in a ring: a larger radius_mm)",
                                     scanner->name, m, index.met[k], words,
-                                    overlap > 0.5 * module->depth_mm ? "; a radius in cm does this, and a radius that "
-                                                                       "is half of what it should be"
-                                                                     : "");
+                                    overlap > 0.5 * module->depth_mm
+                                        ? "a radius in cm, or half of the right one, may be the reason; else "
+                                        : "");
         }
     }
     lr_module_index_finish(&index);

@@ -28,7 +28,7 @@ double lr_module_overlap_mm(const lr_module *a, const lr_module *b);
 /* Writes into `words` by how much two modules overlap. If their centres lie apart mainly along the axis, it is the
  * overlap along the axis, such as "1.5 mm along the axis", and the result is true. Otherwise it is
  * lr_module_overlap_mm. */
-enum { LR_OVERLAP_WORDS = 64 };
+enum { LR_OVERLAP_WORDS = 128 };
 bool lr_module_say_overlap(const lr_module *a, const lr_module *b, char words[LR_OVERLAP_WORDS]);
 
 /* The number with the fewest decimals, fewer than `most`, that differs from `value` by at most `off`; `value` if there

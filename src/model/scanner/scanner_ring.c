@@ -77,8 +77,11 @@ static lr_status check_ring(const char *title, const lr_ring *ring, struct layou
         }
     }
     if (ring->modules < 2) {
-        return lr_error(log, LR_BAD_INPUT, "%s: %d modules around the ring: a coincidence needs at least two", title,
-                        ring->modules);
+        return lr_error(
+            log, LR_BAD_INPUT,
+            "%s: %d modules around the ring: a coincidence needs at least two; 'modules' counts them around, and "
+            "'rings' along the axis",
+            title, ring->modules);
     }
     if (ring->rings < 0) return lr_error(log, LR_BAD_INPUT, "%s: %d rings: at least one is needed", title, ring->rings);
     if (ring->rings > 1 && ring->ring_pitch_mm == 0.0) {
