@@ -38,7 +38,7 @@ static const struct {
      " (loraster direct deposit makes them of events; without --operator direct recon takes LOR data)"},
     {"holds no LOR data", " (recon --operator direct takes histo-images, and recon --events list mode)"},
     {"holds a system matrix and no LOR data", " (as loraster project or simulate write)"},
-    {"are left out, and the image misses them", NULL},
+    {" left out, and the image misses ", NULL},
     {"it is truncated or damaged: copy it again",
      " (of list mode, --events-until-damage takes the events before that)"},
     {"there is no group /matrix",
