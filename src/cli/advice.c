@@ -29,6 +29,7 @@ static const struct {
      " (--crystal-map, --header); tables become PETSIRD first: CSV by docs/guide/python.md#list-mode, "
      "ROOT by docs/guide/gate.md"},
     {"write PETSIRD, or leave the times of flight out", " (--without-tof)"},
+    {"or read the scanner from the file instead", " (without --scanner)"},
     {"the file is another scanner's, which can be read from it", " (--scanner FILE)"},
     {"is no checkpoint", " (recon --checkpoint writes them)"},
     {"is no part of a matrix", " (matrix --part makes them)"},

@@ -72,8 +72,7 @@ lr_status picture_write_slices(struct report *report, const char *path, const st
     }
     for (int axis = 0; axis < 3; axis++) {
         const int last = grid->size[axis] - 1;
-        const double place =
-            sum > 0 ? (moment[axis] / sum - grid->origin_mm[axis]) / grid->voxel_mm[axis] : 0.5 * last;
+        const double place = sum > 0 ? (moment[axis] / sum - grid->origin_mm[axis]) / grid->voxel_mm[axis] : 0.5 * last;
         slice[axis] = (int)fmin(fmax(round(place), 0), last); /* negative values may put it outside the grid */
         longest_mm = fmax(longest_mm, grid->size[axis] * grid->voxel_mm[axis]);
     }

@@ -658,8 +658,8 @@ static lr_status iterate(struct recon *recon, int number)
                 lr_warn(recon->params->log,
                         "%lld %s%s with %g count%s (%.3g %% of all) %s left out, and the image misses %s: no active "
                         "voxel reaches %s. %s a larger grid, or check grid and scanner",
-                        lors, what, one ? "" : "s", counts, counts == 1.0 ? "" : "s", 100.0 * share,
-                        one ? "is" : "are", one ? "it" : "them", one ? "it" : "them",
+                        lors, what, one ? "" : "s", counts, counts == 1.0 ? "" : "s", 100.0 * share, one ? "is" : "are",
+                        one ? "it" : "them", one ? "it" : "them",
                         recon->compared.has_additive ? "Take"
                                                      : "Are they randoms or scatter, without an additive term? If "
                                                        "not, take");
