@@ -55,6 +55,11 @@ static lr_status run(struct cli_args *args)
 
     const double sum = common_sum(image->values, lr_grid_num_voxels(&image->grid));
     report_clear(args->report);
+    if (sum == 0)
+        report_warn(
+            args->report,
+            "%s is 0 everywhere: no voxel's middle lies in the %s: take smaller voxels, or a larger --radius-mm",
+            output, name);
     if (args->report->json) {
         struct json json = common_json_begin(stdout, args->verb->name);
         json_text(&json, "output", output);
