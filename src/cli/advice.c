@@ -29,6 +29,7 @@ static const struct {
      " (--crystal-map, --header); tables become PETSIRD first: CSV by docs/guide/python.md#list-mode, "
      "ROOT by docs/guide/gate.md"},
     {"write PETSIRD, or leave the times of flight out", " (--without-tof)"},
+    {"or read the scanner from the file instead", " (without --scanner)"},
     {"the file is another scanner's, which can be read from it", " (--scanner FILE)"},
     {"is no checkpoint", " (recon --checkpoint writes them)"},
     {"is no part of a matrix", " (matrix --part makes them)"},
@@ -38,7 +39,7 @@ static const struct {
      " (loraster direct deposit makes them of events; without --operator direct recon takes LOR data)"},
     {"holds no LOR data", " (recon --operator direct takes histo-images, and recon --events list mode)"},
     {"holds a system matrix and no LOR data", " (as loraster project or simulate write)"},
-    {"are left out, and the image misses them", NULL},
+    {" left out, and the image misses ", NULL},
     {"it is truncated or damaged: copy it again",
      " (of list mode, --events-until-damage takes the events before that)"},
     {"there is no group /matrix",

@@ -23,7 +23,8 @@ SMALLER = {"144,144,48": "40,40,8", "40,40,8 --voxel-mm 4": "20,20,4 --voxel-mm 
            "--iterations 3 \\\n    -o image": "--iterations 1 --sensitivity-lines 200000 -o image",
            "modules: 18, rings: 3": "modules: 18, rings: 2", "modules: 27, rings: 2": "modules: 27, rings: 1",
            "1 2 3 4 5 6": "1 2", "--frames 2x30": "--frames 2x0.2", "range(1, 7)": "range(1, 3)",
-           "loraster sample get clinical\nloraster direct": "mkdir -p clinical\ncp scan.petsird clinical\nloraster direct",
+           "loraster sample get clinical\nloraster direct":
+           "mkdir -p clinical\ncp scan.petsird mu.nii.gz clinical\nloraster direct",
            "64,64,26 --voxel-mm 4": "16,16,7 --voxel-mm 16",
            "loraster sample get mouse\n": "test -d mouse || loraster sample get mouse\n"}
 # Not the program's: tools/fresh.sh and tools/deb_root.sh run the scripts and the build, tests/install the compiler.
