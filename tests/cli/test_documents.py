@@ -3,7 +3,7 @@
 """Commands of the documents work: each block of commands is run by a shell, and each block of Python by Python,
 in a folder with the files that it takes for granted; the listing in C is the example that is built; commands within
 sentences have verbs and options that the program knows."""
-import itertools, os, re, shlex, shutil, statistics, struct, subprocess, sys
+import functools, itertools, os, re, shlex, shutil, statistics, struct, subprocess, sys
 from array import array
 from pathlib import Path
 
@@ -48,6 +48,11 @@ PYTHON_NEEDS = "import h5py, numpy, scipy.sparse"
 def is_of_the_module(block):
     """The Python module has tests of its documents among its own (python/tests)."""
     return re.search(r"^(import|from) loraster|pip install", block, re.M) is not None
+
+
+@functools.cache
+def has_what_python_needs():
+    return subprocess.run([sys.executable, "-c", PYTHON_NEEDS], capture_output=True, check=False).returncode == 0
 
 
 def blocks_of(text, language):
@@ -131,7 +136,7 @@ class Pages(ProgramTest):
         self.good(f"scanner check {sample}/scanner.yaml")
 
     def run_python(self, block):
-        if subprocess.run([sys.executable, "-c", PYTHON_NEEDS], capture_output=True, check=False).returncode == 0:
+        if has_what_python_needs():
             self.run_words([sys.executable, "-c", block], block)
         else:
             print("skipped: Python without numpy, scipy and h5py")
