@@ -32,23 +32,17 @@ def tiles(path):
     return picture[: 24 * rows, : 24 * columns].reshape(rows, 24, columns, 24, 3).mean(axis=(1, 3))
 
 
-@pytest.fixture(scope="module")
-def matplotlib_folder(tmp_path_factory):
-    """matplotlib's list of fonts, which takes it seconds to make, is made once for all scripts."""
-    return tmp_path_factory.mktemp("matplotlib")
-
-
 # Every third script; all of them with LORASTER_FULL.
 @pytest.mark.parametrize(
     "script", SCRIPTS if os.environ.get("LORASTER_FULL") else SCRIPTS[2::3], ids=lambda script: script.stem
 )
-def test_script_draws_its_picture(script, tmp_path, matplotlib_folder):
+def test_script_draws_its_picture(script, tmp_path):
     for name in sorted(set(packages(script))):
         pytest.importorskip(name)
     done = subprocess.run(
         [sys.executable, "-B", script],
         cwd=tmp_path,
-        env=dict(os.environ, MPLBACKEND="Agg", MPLCONFIGDIR=str(matplotlib_folder)),
+        env=dict(os.environ, MPLBACKEND="Agg", MPLCONFIGDIR=str(tmp_path)),
         capture_output=True,
         text=True,
     )
