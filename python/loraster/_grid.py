@@ -5,9 +5,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Optional, Union, cast
+from typing import Any, NamedTuple, Optional, Union
 
 import numpy as np
+
+from ._arguments import several, whole
 
 Size = Sequence[int]
 Millimetres = Union[float, Sequence[float]]
@@ -28,11 +30,8 @@ class Image(NamedTuple):
 
 
 def three(value: Union[float, Sequence[float]], name: str) -> tuple[float, float, float]:
-    """Three numbers, one for each of x, y and z; a single number is that of all."""
-    numbers: tuple[Any, ...] = (value,) * 3 if np.ndim(value) == 0 else tuple(cast(Sequence[float], value))
-    if len(numbers) != 3:
-        raise ValueError(f"{name} has {len(numbers)} numbers: give one, or three in the order x, y, z")
-    return float(numbers[0]), float(numbers[1]), float(numbers[2])
+    x, y, z = several(value, 3, name)
+    return x, y, z
 
 
 def grid(size: Size, voxel_mm: Millimetres, origin_mm: Optional[Sequence[float]]) -> Core:
@@ -42,7 +41,7 @@ def grid(size: Size, voxel_mm: Millimetres, origin_mm: Optional[Sequence[float]]
     if len(numbers) != 3:
         raise ValueError(f"grid has {len(numbers)} numbers: give (nx, ny, nz), the voxels along x, y and z")
     return (
-        (int(numbers[0]), int(numbers[1]), int(numbers[2])),
+        (whole(numbers[0], "grid"), whole(numbers[1], "grid"), whole(numbers[2], "grid")),
         three(voxel_mm, "voxel_mm"),
         None if origin_mm is None else three(origin_mm, "origin_mm"),
     )
