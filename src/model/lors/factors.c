@@ -40,9 +40,9 @@ lr_status lr_efficiencies_check(const float *values, int64_t count, const char *
         sum += values[k];
     }
     if (!(sum > 0.0)) {
-        return lr_error(log, LR_BAD_INPUT,
-                        "%s: the efficiencies are 0 everywhere, and no crystal would count: is it the right file or array?",
-                        name);
+        return lr_error(
+            log, LR_BAD_INPUT,
+            "%s: the efficiencies are 0 everywhere, and no crystal would count: is it the right file or array?", name);
     }
     if (sum > implausible_efficiency * (double)count) {
         lr_warn(log,
