@@ -648,6 +648,9 @@ static lr_status iterate(struct recon *recon, int number)
                : LR_OK);
     LR_TRY(visit_all(recon, number, &found));
     if (whole == NULL) {
+        /* BSREM can make voxels of 0 positive again. `most` is the sum of the last image. */
+        const bool is_final = !recon->rule->is_penalised || number == recon->iterations;
+        LR_TRY(is_final ? check_not_empty(recon, recon->most) : LR_OK);
         if (found.fit.left_out_lors > 0 && !(found.fit.measured_counts > 0.0)) {
             return lr_error(recon->params->log, LR_BAD_INPUT,
                             "none of the %g counts lies in a LOR that an active voxel reaches: check that "
@@ -765,7 +768,6 @@ static lr_status run(struct recon *recon)
     if (recon->whole != NULL)
         (void)recon->whole->fns->updates->seconds(recon->whole->self); /* this call restarts the device's clock */
     for (int number = 1; number <= recon->iterations; number++) LR_TRY(iterate(recon, number));
-    LR_TRY(recon->whole == NULL ? check_not_empty(recon, recon->most) : LR_OK); /* most: the sum of the last image */
     /* The run is finished, so a request to stop no longer matters. */
     (void)report(recon, recon->iterations, recon->subsets.count);
     return LR_OK;
