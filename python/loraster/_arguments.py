@@ -48,8 +48,8 @@ def whole(value: Any, name: str) -> int:
     return found
 
 
-def several(value: Any, count: int, name: str, read: Callable[[Any, str], Any] = number) -> tuple[Any, ...]:
-    """So many numbers; a single one is that of all."""
+def several(value: Any, count: int, name: str, read: Callable[[Any, str], Any] = number) -> Any:
+    """A tuple of so many numbers; a single one is that of all."""
     numbers = (value,) * count if np.ndim(value) == 0 else tuple(value)
     if len(numbers) != count:
         order = "two" if count == 2 else "three in the order x, y, z"

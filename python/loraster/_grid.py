@@ -29,11 +29,6 @@ class Image(NamedTuple):
     origin_mm: Optional[Sequence[float]] = None
 
 
-def three(value: Union[float, Sequence[float]], name: str) -> tuple[float, float, float]:
-    x, y, z = several(value, 3, name)
-    return x, y, z
-
-
 def grid(size: Size, voxel_mm: Millimetres, origin_mm: Optional[Sequence[float]]) -> Core:
     if np.ndim(size) == 0:
         raise TypeError(f"grid is {size}: give nx, ny, nz")
@@ -41,9 +36,9 @@ def grid(size: Size, voxel_mm: Millimetres, origin_mm: Optional[Sequence[float]]
     if len(numbers) != 3:
         raise ValueError(f"grid has {len(numbers)} numbers: give (nx, ny, nz), the voxels along x, y and z")
     return (
-        (whole(numbers[0], "grid"), whole(numbers[1], "grid"), whole(numbers[2], "grid")),
-        three(voxel_mm, "voxel_mm"),
-        None if origin_mm is None else three(origin_mm, "origin_mm"),
+        several(numbers, 3, "grid", whole),
+        several(voxel_mm, 3, "voxel_mm"),
+        None if origin_mm is None else several(origin_mm, 3, "origin_mm"),
     )
 
 

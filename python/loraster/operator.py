@@ -118,7 +118,7 @@ class Operator(_Product):
                     samples=several(samples, 3, "samples", whole),
                     attenuation=None if attenuation is None else _grid.image(attenuation, where, "attenuation"),
                     efficiencies=efficiencies,
-                    psf_mm=_grid.three(psf_mm, "psf_mm"),
+                    psf_mm=several(psf_mm, 3, "psf_mm"),
                     store=store,
                     projections=projections,
                     part=part,
@@ -212,7 +212,7 @@ class Operator(_Product):
                         device=device,
                         attenuation=None if attenuation is None else _grid.image(attenuation, where, "attenuation"),
                         efficiencies=efficiencies,
-                        psf_mm=_grid.three(psf_mm, "psf_mm"),
+                        psf_mm=several(psf_mm, 3, "psf_mm"),
                         sensitivity_lines=sensitivity_lines,
                         solid_angles=solid_angles,
                         seed=seed,
@@ -288,7 +288,7 @@ class Operator(_Product):
                         sensitivity_of=None if sensitivity_of is None else sensitivity_of._core,
                         backend=_backend(backend),
                         device=device,
-                        psf_mm=_grid.three(psf_mm, "psf_mm"),
+                        psf_mm=several(psf_mm, 3, "psf_mm"),
                         max_memory_bytes=max_memory_bytes,
                         threads=threads,
                         progress=listener,
@@ -444,7 +444,7 @@ class Operator(_Product):
     @reads
     def correspondence(self, point_mm: Sequence[float], module: int) -> Correspondence:
         """What a point (x, y, z) sees through a module: the correspondence image. Sampled mode alone."""
-        point = _grid.three(point_mm, "point_mm")
+        point = several(point_mm, 3, "point_mm")
         return Correspondence(_core.correspondence(self._core, point, module), self._core, module)
 
     def aslinearoperator(self) -> Any:

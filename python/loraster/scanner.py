@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Optional, Union
 
 import numpy as np
@@ -21,11 +21,6 @@ class Finding(NamedTuple):
     kind: str
     sentence: str
     remedy: str
-
-
-def _pair(value: Any, name: str, read: Callable[[Any, str], Any] = number) -> tuple[Any, Any]:
-    u, v = several(value, 2, name, read)
-    return u, v
 
 
 class Scanner:
@@ -87,10 +82,11 @@ class Scanner:
             ring_pitch_mm=ring_pitch_mm,
             depth_mm=depth_mm,
         )
-        pitch = _pair(pitch_mm, "pitch_mm")
-        face = pitch if face_mm is None else _pair(face_mm, "face_mm")
+        pitch = several(pitch_mm, 2, "pitch_mm")
+        face = pitch if face_mm is None else several(face_mm, 2, "face_mm")
         layers = [number(depth, "layers_mm") for depth in layers_mm]
-        return cls._of(_core.Scanner.ring(name, numbers, _pair(crystals, "crystals", whole), pitch, face, layers))
+        counts = several(crystals, 2, "crystals", whole)
+        return cls._of(_core.Scanner.ring(name, numbers, counts, pitch, face, layers))
 
     @classmethod
     def from_arrays(
