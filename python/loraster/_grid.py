@@ -5,9 +5,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Optional, Union, cast
+from typing import Any, NamedTuple, Optional, Union
 
 import numpy as np
+
+from ._arguments import several, whole
 
 Size = Sequence[int]
 Millimetres = Union[float, Sequence[float]]
@@ -27,14 +29,6 @@ class Image(NamedTuple):
     origin_mm: Optional[Sequence[float]] = None
 
 
-def three(value: Union[float, Sequence[float]], name: str) -> tuple[float, float, float]:
-    """Three numbers, one for each of x, y and z; a single number is that of all."""
-    numbers: tuple[Any, ...] = (value,) * 3 if np.ndim(value) == 0 else tuple(cast(Sequence[float], value))
-    if len(numbers) != 3:
-        raise ValueError(f"{name} has {len(numbers)} numbers: give one, or three in the order x, y, z")
-    return float(numbers[0]), float(numbers[1]), float(numbers[2])
-
-
 def grid(size: Size, voxel_mm: Millimetres, origin_mm: Optional[Sequence[float]]) -> Core:
     if np.ndim(size) == 0:
         raise TypeError(f"grid is {size}: give nx, ny, nz")
@@ -42,9 +36,9 @@ def grid(size: Size, voxel_mm: Millimetres, origin_mm: Optional[Sequence[float]]
     if len(numbers) != 3:
         raise ValueError(f"grid has {len(numbers)} numbers: give (nx, ny, nz), the voxels along x, y and z")
     return (
-        (int(numbers[0]), int(numbers[1]), int(numbers[2])),
-        three(voxel_mm, "voxel_mm"),
-        None if origin_mm is None else three(origin_mm, "origin_mm"),
+        several(numbers, 3, "grid", whole),
+        several(voxel_mm, 3, "voxel_mm"),
+        None if origin_mm is None else several(origin_mm, 3, "origin_mm"),
     )
 
 

@@ -25,7 +25,7 @@ def listening(progress: Progress) -> Iterator[Optional[Listener]]:
     """The function that is told how far work is: the caller's, a bar of tqdm or lines, or None."""
     if progress is None:
         yield None
-    elif progress is False:
+    elif progress is False or (progress is True and sys.stderr is None):
         yield lambda what, done, total: None
     elif progress is not True:
         yield progress

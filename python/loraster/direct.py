@@ -11,16 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core, _grid
+from ._arguments import reads
 from .listmode import ListMode
 
 __all__ = ["deposit", "views"]
 
 
+@reads
 def views(azimuths: int = 40, tilts: int = 3, acceptance_deg: float = 10.0) -> NDArray[np.float64]:
     """[azimuths * tilts, 2] azimuth and tilt in degrees of views that share out half a turn and the tilts."""
     return _core.view_set(azimuths, tilts, acceptance_deg)
 
 
+@reads
 def deposit(
     events: ListMode,
     grid: _grid.Size,

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core, _grid
-from ._arguments import check_type
+from ._arguments import check_type, plain, reads
 from ._grid import Image
 from ._program import program
 from .listmode import ListMode
@@ -24,6 +24,7 @@ from .scanner import Scanner
 Path = Union[str, os.PathLike[str]]
 
 
+@reads
 def phantom(
     name: str,
     grid: _grid.Size,
@@ -47,9 +48,10 @@ def phantom(
     return _core.phantom(name, _grid.grid(grid, voxel_mm, origin_mm), radius_mm, contrast)
 
 
+@reads
 def poisson(expected: ArrayLike, seed: int) -> NDArray[np.float32]:
     """Poisson counts of expectations, which depend on the seed and the place in the array alone."""
-    counts = np.array(expected, dtype=np.float32, order="C")
+    counts = np.array(plain(expected, "expected"), dtype=np.float32, order="C")
     _core.poisson(counts, seed)
     return counts
 
@@ -57,7 +59,7 @@ def poisson(expected: ArrayLike, seed: int) -> NDArray[np.float32]:
 def read(path: Path, scanner: Optional[Scanner] = None) -> Any:
     """What a file holds: a Scanner, an Image (with its voxels' size; where the file has several frames, its values are
     [nt][nz][ny][nx]; "NAME.nii:2" is its second alone), or, with a scanner, data [num_lors] or a ListMode."""
-    name = os.fspath(path)
+    name = os.fsdecode(path)
     kind = _core.file_kind(name)
     if kind == "image":
         return Image(*_core.read_image(name))
@@ -82,7 +84,7 @@ def write(
     """Writes a Scanner (.yaml, .geom, .hscan, .petsird); a ListMode, by time (.petsird, .Cdh, .tsv); an Image, or an
     array [nz][ny][nx] with voxel_mm (.nii, .nii.gz, .hv, .hdr, .mhd, .mha); or data [num_lors] with scanner (.h5,
     .hs)."""
-    name = os.fspath(path)
+    name = os.fsdecode(path)
     if isinstance(what, Scanner):
         _core.write_scanner(name, what._core)
     elif isinstance(what, ListMode):

@@ -10,14 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core, _progress
-from ._arguments import check_resolution, check_type, whole_numbers
+from ._arguments import check_resolution, check_type, plain, reads, whole_numbers
 from .scanner import Scanner
 
 _MM_PER_PS = 0.299792458 / 2
+_FEW_TIMES = 4
+_warn = logging.getLogger("loraster").warning
 
 
-def _column(values: Optional[ArrayLike], dtype: Any) -> Optional[NDArray[Any]]:
-    return None if values is None else np.ascontiguousarray(values, dtype=dtype)
+def _column(values: Optional[ArrayLike], dtype: Any, name: str) -> Optional[NDArray[Any]]:
+    return None if values is None else np.ascontiguousarray(plain(values, name), dtype=dtype)
 
 
 class ListMode:
@@ -32,6 +34,7 @@ class ListMode:
     companion: the second file that some formats need. progress: of reading, as that of Operator.
     """
 
+    @reads
     def __init__(
         self,
         scanner: Scanner,
@@ -53,19 +56,20 @@ class ListMode:
         if (source is None) == (crystals is None):
             raise TypeError("give either the path of a file of events or crystals=, an array [n, 2]")
         if source is not None:
-            beside = None if companion is None else os.fspath(companion)
+            beside = None if companion is None else os.fsdecode(companion)
             with _progress.listening(progress) as listener:
-                self._core = _core.ListMode.read(scanner._core, os.fspath(source), beside, listener)
+                self._core = _core.ListMode.read(scanner._core, os.fsdecode(source), beside, listener)
         elif crystals is not None:
             check_resolution(tof_resolution_ps, "tof_resolution_ps")
             if tof_ps is not None:
                 if tof_mm is not None:
                     raise TypeError("give either tof_mm or tof_ps")
-                tof_mm = _MM_PER_PS * np.asarray(tof_ps, np.float64)
+                tof_mm = _MM_PER_PS * plain(tof_ps, "tof_ps").astype(np.float64)
             if tof_mm is not None:
                 # Windows of coincidence let places far outside through, but none at a hundred radii.
-                far_mm = 100 * np.linalg.norm(scanner.hits, axis=1).max()
-                far = np.flatnonzero(np.abs(np.asarray(tof_mm)) > far_mm)
+                radius_mm = np.linalg.norm(scanner.hits, axis=1).max()
+                distances_mm = np.abs(plain(tof_mm, "tof_mm"))
+                far = np.flatnonzero(distances_mm > 100 * radius_mm)
                 if len(far) > 0:
                     name, given, unit = ("tof_mm", tof_mm, "um") if tof_ps is None else ("tof_ps", tof_ps, "fs")
                     raise ValueError(
@@ -75,16 +79,24 @@ class ListMode:
             self._core = _core.ListMode.of_columns(
                 scanner._core,
                 whole_numbers(crystals, np.int32, "event {} names the crystal {}"),
-                _column(tof_mm, np.float32),
-                _column(time_ms, np.int64),
-                _column(weights, np.float32),
-                _column(delayed, np.int64),
+                _column(tof_mm, np.float32, "tof_mm"),
+                _column(time_ms, np.int64, "time_ms"),
+                _column(weights, np.float32, "weights"),
+                _column(delayed, np.int64, "delayed"),
                 tof_resolution_ps,
                 tof_bin_mm,
             )
+            # Events of a single point spread by the resolution, and most of those of an object lie in the bore.
+            if tof_ps is not None and np.count_nonzero(distances_mm) >= _FEW_TIMES:
+                largest_ps = distances_mm.max() / _MM_PER_PS
+                if largest_ps < 0.05 * self.tof_resolution_ps:
+                    _warn("tof_ps is %.3g at most, and the resolution %g ps: are they in ns?", largest_ps,
+                          self.tof_resolution_ps)  # fmt: skip
+            elif tof_ps is None and tof_mm is not None and len(self) > 0 and np.median(distances_mm) > radius_mm:
+                _warn("tof_mm is beyond the scanner's bore of radius %.4g for most events: are they in ps?", radius_mm)
         lost = len(self) - self._core.num_joined
         if lost > 0.1 * len(self):
-            logging.getLogger("loraster").warning(
+            _warn(
                 "%d of %d events join crystals that are not in coincidence: are they of this scanner, and are its "
                 "rules (field_of_view_mm, min_module_difference, max_ring_difference) those of the measurement?",
                 lost,

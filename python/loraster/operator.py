@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core, _grid, _progress
-from ._arguments import check_resolution, check_type, whole_numbers
+from ._arguments import check_resolution, check_type, number, reads, several, whole, whole_numbers
 from ._arrays import check_output, output_like, result_like
 from .listmode import ListMode
 from .scanner import Scanner, png
@@ -22,7 +22,18 @@ from .scanner import Scanner, png
 Array = TypeVar("Array")
 
 
-class Operator:
+class _Product:
+    """What is written on a matrix's right or left by mistake."""
+
+    __array_ufunc__ = None
+
+    def _refuse(self, x: Any) -> Any:
+        raise TypeError("an Operator projects an image by A @ x, and data back by A.T @ y: write @, and the array last")
+
+    __mul__ = __rmul__ = __rmatmul__ = dot = _refuse
+
+
+class Operator(_Product):
     """The system matrix A of a scanner and a grid of voxels: A @ x projects an image, A.T @ y projects back.
 
     A[l, v] is the probability that a photon pair emitted uniformly in voxel v is detected by LOR l.
@@ -37,6 +48,7 @@ class Operator:
     KeyboardInterrupt, and the operator may be used again.
     """
 
+    @reads
     def __init__(
         self,
         scanner: Scanner,
@@ -103,10 +115,10 @@ class Operator:
                     device=device,
                     mode=mode,
                     rays=rays,
-                    samples=_whole(samples),
+                    samples=several(samples, 3, "samples", whole),
                     attenuation=None if attenuation is None else _grid.image(attenuation, where, "attenuation"),
                     efficiencies=efficiencies,
-                    psf_mm=_grid.three(psf_mm, "psf_mm"),
+                    psf_mm=several(psf_mm, 3, "psf_mm"),
                     store=store,
                     projections=projections,
                     part=part,
@@ -135,6 +147,7 @@ class Operator:
         return op
 
     @classmethod
+    @reads
     def of_events(
         cls,
         events: ListMode,
@@ -181,6 +194,8 @@ class Operator:
             works.
         """
         check_type(events, ListMode, "events", "lr.ListMode(scanner, {})")
+        if len(events) == 0:
+            raise ValueError("events has no events, of which no data come: is it the right file or selection?")
         where = _grid.grid(grid, voxel_mm, origin_mm)
         with _progress.listening(progress) as listener:
             return cls._of(
@@ -191,13 +206,13 @@ class Operator:
                         kernel=kernel,
                         tube_fwhm_mm=tube_fwhm_mm,
                         tube_width_mm=tube_width_mm,
-                        samples=_whole(samples),
+                        samples=several(samples, 3, "samples", whole),
                         ranges=ranges,
                         backend=_backend(backend),
                         device=device,
                         attenuation=None if attenuation is None else _grid.image(attenuation, where, "attenuation"),
                         efficiencies=efficiencies,
-                        psf_mm=_grid.three(psf_mm, "psf_mm"),
+                        psf_mm=several(psf_mm, 3, "psf_mm"),
                         sensitivity_lines=sensitivity_lines,
                         solid_angles=solid_angles,
                         seed=seed,
@@ -212,6 +227,7 @@ class Operator:
             )
 
     @classmethod
+    @reads
     def of_lines(
         cls,
         start: Any,
@@ -264,7 +280,7 @@ class Operator:
                         kernel=kernel,
                         tube_fwhm_mm=tube_fwhm_mm,
                         tube_width_mm=tube_width_mm,
-                        tof_resolution_ps=0.0 if has_own else float(tof_resolution_ps),
+                        tof_resolution_ps=0.0 if has_own else number(tof_resolution_ps, "tof_resolution_ps"),
                         tof_resolutions_ps=tof_resolution_ps if has_own else None,
                         tof_bin_mm=tof_bin_mm,
                         ranges=ranges,
@@ -272,7 +288,7 @@ class Operator:
                         sensitivity_of=None if sensitivity_of is None else sensitivity_of._core,
                         backend=_backend(backend),
                         device=device,
-                        psf_mm=_grid.three(psf_mm, "psf_mm"),
+                        psf_mm=several(psf_mm, 3, "psf_mm"),
                         max_memory_bytes=max_memory_bytes,
                         threads=threads,
                         progress=listener,
@@ -281,6 +297,7 @@ class Operator:
             )
 
     @classmethod
+    @reads
     def direct(
         cls,
         grid: _grid.Size,
@@ -374,6 +391,7 @@ class Operator:
         """A^T"""
         return Adjoint(self)
 
+    @reads
     def subset(self, k: int, n: int) -> Operator:
         """Subset k of n, 0 <= k < n, which see the object evenly: an operator with its own sensitivity.
 
@@ -423,9 +441,10 @@ class Operator:
         values, columns, _ = self._core.voxel_rows(number, number + 1)
         return columns, values
 
+    @reads
     def correspondence(self, point_mm: Sequence[float], module: int) -> Correspondence:
         """What a point (x, y, z) sees through a module: the correspondence image. Sampled mode alone."""
-        point = _grid.three(point_mm, "point_mm")
+        point = several(point_mm, 3, "point_mm")
         return Correspondence(_core.correspondence(self._core, point, module), self._core, module)
 
     def aslinearoperator(self) -> Any:
@@ -449,7 +468,7 @@ class Operator:
         raise TypeError("an Operator cannot be pickled: pickle the arguments that it is made of, and make it again")
 
 
-class Adjoint:
+class Adjoint(_Product):
     """A^T of an Operator."""
 
     def __init__(self, op: Operator) -> None:
@@ -511,11 +530,6 @@ def _load_triton() -> None:
     library = os.path.join(os.path.dirname(found.origin), "_C", "libtriton.so")
     with contextlib.suppress(OSError):
         ctypes.CDLL(library)
-
-
-def _whole(samples: Union[int, Sequence[int]]) -> tuple[int, int, int]:
-    x, y, z = _grid.three(samples, "samples")
-    return int(x), int(y), int(z)
 
 
 def _size(shape: tuple[int, ...]) -> int:

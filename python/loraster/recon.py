@@ -20,7 +20,7 @@ from typing import Any, Optional
 import numpy as np
 
 from . import _core, _progress
-from ._arguments import check_type
+from ._arguments import address_of, check_type, number, reads
 from ._arrays import output_like, result_like
 from .operator import Operator
 
@@ -74,6 +74,7 @@ class RDP:
 Callback = Callable[[Iteration], object]
 
 
+@reads
 def mlem(
     A: Operator,
     y: Any,
@@ -99,6 +100,7 @@ def mlem(
     )
 
 
+@reads
 def osem(
     A: Operator,
     y: Any,
@@ -115,6 +117,7 @@ def osem(
     return _reconstruct(A, y, callback, progress, algorithm=0, **_common(iterations, subsets, additive, initial, comm))
 
 
+@reads
 def ramla(
     A: Operator,
     y: Any,
@@ -148,6 +151,7 @@ def ramla(
     )
 
 
+@reads
 def bsrem(
     A: Operator,
     y: Any,
@@ -206,11 +210,7 @@ def _common(iterations: int, subsets: int, additive: Any, initial: Any, comm: An
 def _reconstruct(
     A: Operator, y: Any, callback: Optional[Callback], progress: _progress.Progress, comm: Any, **options: Any
 ) -> Any:
-    mpi_comm = 0
-    if comm is not None:
-        from mpi4py import MPI
-
-        mpi_comm = MPI._addressof(comm)
+    mpi_comm = address_of(comm)
 
     def call(done: _core.Iteration) -> None:
         assert callback is not None
@@ -225,9 +225,13 @@ def _reconstruct(
                     raise ValueError(f"{name} is {options[name]}: at least 1 is needed")
             if options.get("prior") is not None:
                 check_type(options["prior"], RDP, "prior", "prior=lr.recon.RDP(beta=...)")
+                for name in ("beta", "gamma", "epsilon"):
+                    number(getattr(options["prior"], name), name)
             if y is not None and options["additive"] is y:
                 raise ValueError("additive is y itself: give the expected randoms and scatters alone, in counts")
             if y is None:
+                if not A.info["of_events"]:
+                    raise TypeError("y is None, which is 1 for each event of list mode: give the measured counts")
                 y = np.ones(A.data_shape, np.float32)
             image = output_like(y, A.image_shape)
             # A caller with a callback per iteration gets no hint about progress.

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core, _grid
-from ._arguments import whole_numbers
+from ._arguments import number, reads, several, whole, whole_numbers
 
 
 class Finding(NamedTuple):
@@ -21,10 +21,6 @@ class Finding(NamedTuple):
     kind: str
     sentence: str
     remedy: str
-
-
-def _pair(value: Any) -> tuple[Any, Any]:
-    return (value[0], value[1]) if isinstance(value, Sequence) or hasattr(value, "__len__") else (value, value)
 
 
 class Scanner:
@@ -37,7 +33,7 @@ class Scanner:
     """
 
     def __init__(self, source: Union[str, os.PathLike[str]]) -> None:
-        self._core = _core.Scanner.read(os.fspath(source))
+        self._core = _core.Scanner.read(os.fsdecode(source))
 
     @classmethod
     def _of(cls, core: _core.Scanner) -> Scanner:
@@ -51,6 +47,7 @@ class Scanner:
         return _core.presets()
 
     @classmethod
+    @reads
     def ring(
         cls,
         *,
@@ -77,7 +74,7 @@ class Scanner:
             (FWHM) and crystal_mu_per_mm.
         """
         numbers = dict(
-            rules,
+            _read_rules(rules),
             radius_mm=radius_mm,
             modules=modules,
             first_angle_deg=first_angle_deg,
@@ -85,10 +82,11 @@ class Scanner:
             ring_pitch_mm=ring_pitch_mm,
             depth_mm=depth_mm,
         )
-        _check_rules(rules)
-        pitch = _pair(pitch_mm)
-        face = pitch if face_mm is None else _pair(face_mm)
-        return cls._of(_core.Scanner.ring(name, numbers, _pair(crystals), pitch, face, list(layers_mm)))
+        pitch = several(pitch_mm, 2, "pitch_mm")
+        face = pitch if face_mm is None else several(face_mm, 2, "face_mm")
+        layers = [number(depth, "layers_mm") for depth in layers_mm]
+        counts = several(crystals, 2, "crystals", whole)
+        return cls._of(_core.Scanner.ring(name, numbers, counts, pitch, face, layers))
 
     @classmethod
     def from_arrays(
@@ -113,7 +111,7 @@ class Scanner:
             number, mm. face None = the pitch.
         rules: as those of Scanner.ring; of the rules of coincidence field_of_view_mm alone.
         """
-        _check_rules(rules)
+        numbers = _read_rules(rules)
         centre = np.asarray(centres, np.float64).reshape(-1, 3)
         num = len(centre)
         normal = np.broadcast_to(np.asarray(normals, np.float64), (num, 3))
@@ -135,14 +133,14 @@ class Scanner:
                 along,
                 np.cross(along, normal),
                 normal,
-                pairs(crystals),
+                pairs(whole_numbers(crystals, np.int32, "module {} has {} crystals")),
                 pairs(pitch),
                 pairs(pitch if face is None else face),
                 np.broadcast_to(np.asarray(depth, np.float64).reshape(-1, 1), (num, 1)),
             ],
             axis=1,
         )
-        return cls._of(_core.Scanner.of_modules(name, dict(rules), np.ascontiguousarray(rows)))
+        return cls._of(_core.Scanner.of_modules(name, numbers, np.ascontiguousarray(rows)))
 
     def check(
         self,
@@ -205,19 +203,20 @@ class Scanner:
 
 
 _RULES = {
-    "field_of_view_mm",
-    "min_module_difference",
-    "max_ring_difference",
-    "detection_depth_mm",
-    "tof_resolution_ps",
-    "crystal_mu_per_mm",
+    "field_of_view_mm": number,
+    "min_module_difference": whole,
+    "max_ring_difference": whole,
+    "detection_depth_mm": number,
+    "tof_resolution_ps": number,
+    "crystal_mu_per_mm": number,
 }
 
 
-def _check_rules(rules: dict[str, float]) -> None:
+def _read_rules(rules: dict[str, float]) -> dict[str, float]:
     for name in rules:
         if name not in _RULES:
             raise TypeError(f"a scanner has no {name}: there are {', '.join(sorted(_RULES))}")
+    return {name: _RULES[name](value, name) for name, value in rules.items()}
 
 
 def png(write: Any) -> bytes:

@@ -155,8 +155,17 @@ static nb::object host_capsule(nb::handle object)
     return nb::steal(made);
 }
 
+/* Refuses NumPy's masked arrays, whose masks would be ignored. */
+static void refuse_mask(nb::handle object, const char *name)
+{
+    if (!is_numpy(object) && nb::hasattr(object, "filled"))
+        throw nb::type_error(
+            (std::string(name) + " is a masked array, and its mask would be ignored: fill it by .filled(0)").c_str());
+}
+
 Array::Array(nb::handle object, const Wanted &wanted)
 {
+    refuse_mask(object, wanted.name);
     if (!is_numpy(object)) device = cuda_device_of(object);
     if (device < 0) {
         capsule = host_capsule(object);
@@ -183,6 +192,11 @@ Array::Array(nb::handle object, const Wanted &wanted)
         if (nb::isinstance<nb::str>(object))
             throw nb::type_error((std::string(wanted.name) + " is a str: write lr.read(" +
                                   nb::repr(object).c_str() + (wanted.shape->size() == 3 ? ").values" : ", scanner)"))
+                                     .c_str());
+        if (!held.is_valid() && is_numpy(object) && !nb::try_cast(object, held))
+            throw nb::type_error((std::string(wanted.name) + " has numbers of type " +
+                                  nb::repr(object.attr("dtype")).c_str() + ", and float32 of this machine's byte order is "
+                                  "wanted: write " + wanted.name + ".astype('float32')")
                                      .c_str());
         if (!held.is_valid() && !nb::try_cast(object, held))
             throw nb::type_error((std::string(wanted.name) + " is a " + class_name(object) +
@@ -232,7 +246,9 @@ void Array::take(const View &view, const Wanted &wanted)
         if (wanted.mistaken != nullptr && *wanted.mistaken == given)
             remedy = std::string(": ") + wanted.remedy;
         else if (turned == shape)
-            remedy = ": images are [nz][ny][nx]: write numpy.ascontiguousarray(" + name + ".T)";
+            remedy = ": images are [nz][ny][nx], and grids (nx, ny, nz): was the grid given as " + name +
+                     ".shape? Write " + name + ".shape[::-1] there, or, for an array [nx][ny][nz], "
+                     "numpy.ascontiguousarray(" + name + ".T)";
         else if (num == num_wanted && given.size() == 1)
             remedy = ": write " + name + ".reshape" + right;
         throw nb::value_error((name + " has the shape " + shape_text(given.data(), given.size()) + ", and " + right +
@@ -284,6 +300,7 @@ template <class Number>
 nb::ndarray<const Number, nb::c_contig, nb::device::cpu, nb::ro> rows_of(nb::handle object, const char *name,
                                                                          int64_t columns)
 {
+    refuse_mask(object, name);
     nb::ndarray<const Number, nb::c_contig, nb::device::cpu, nb::ro> rows;
     const bool is_array = nb::try_cast(object, rows, false);
     if (is_array && (columns == 0 ? rows.ndim() == 1 : rows.ndim() == 2 && rows.shape(1) == (size_t)columns))

@@ -2,8 +2,6 @@
  * Copyright The LORaster authors */
 #include "objects.h"
 
-#include <cmath>
-#include <cstdio>
 #include <cstring>
 
 lr_grid grid_of(const GridTuple &tuple)
@@ -106,19 +104,10 @@ static std::unique_ptr<Factors> make_factors(Engine &engine, nb::dict options)
                                    std::to_string(num_lors) + " LORs")
                                       .c_str());
         const bool is_of_crystals = (int64_t)given.size() == num_crystals;
-        bool is_zero = true;
-        for (size_t k = 0; k < given.size(); k++) {
-            const float number = given.data()[k];
-            is_zero = is_zero && number == 0;
-            if (number >= 0 && !std::isinf(number)) continue;
-            char sentence[160];
-            snprintf(sentence, sizeof(sentence),
-                     "efficiencies: the number of %s %zu is %g: it must be finite and not negative",
-                     is_of_crystals ? "crystal" : "LOR", k, (double)number);
-            throw nb::value_error(sentence);
-        }
-        if (is_zero)
-            throw nb::value_error("efficiencies are 0 everywhere, and no crystal would count: is it the right array?");
+        const char *name = is_of_crystals ? "efficiencies of crystals" : "efficiencies of LORs";
+        engine.calls.run([&] {
+            return lr_efficiencies_check(given.data(), (int64_t)given.size(), name, &engine.calls.log);
+        });
         if (is_of_crystals || engine.share == nullptr)
             factors->efficiencies.assign(given.data(), given.data() + given.size());
         else

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The LORaster authors
-import array, inspect, logging, math, re, sys, threading, time
+import array, inspect, logging, math, os, re, sys, threading, time
 
 import numpy as np
 import pytest
@@ -104,18 +104,22 @@ def read_only(a):
         (lambda x: x.astype(np.float64), TypeError, r"float64, and float32 .* write x.astype\('float32'\)"),
         (lambda x: x.astype(np.int32), TypeError, "int32"),
         (lambda x: x.astype(np.complex64), TypeError, "complex64"),
+        (lambda x: x.astype(">f4"), TypeError, r"type dtype\('>f4'\).* write x.astype\('float32'\)"),
+        (lambda x: x.astype(object), TypeError, r"type dtype\('O'\)"),
+        (lambda x: np.ma.masked_less(x, 0.5), TypeError, r"x is a masked array, .* fill it by .filled\(0\)"),
         (lambda x: x.tolist(), TypeError, "x is a list, .* numpy.asarray"),
         (lambda x: None, TypeError, "x is a NoneType"),
         (lambda x: "x.nii", TypeError, r"x is a str: write lr.read\('x.nii'\).values"),
         (lambda x: np.zeros(make_scanner().num_lors, np.float32), ValueError, "these are data: write A.T @ x"),
         (lambda x: x[:-1], ValueError, r"shape \(4, 8, 10\), and \(5, 8, 10\)"),
         (lambda x: x.reshape(-1), ValueError, r"write x.reshape\(5, 8, 10\)"),
-        (lambda x: np.ascontiguousarray(x.T), ValueError, r"numpy.ascontiguousarray\(x.T\)"),
+        (lambda x: np.ascontiguousarray(x.T), ValueError,
+         r"was the grid given as x.shape\? Write x.shape\[::-1\] there, or, .* numpy.ascontiguousarray\(x.T\)"),
         (lambda x: np.asfortranarray(x), ValueError, "C order"),
         (lambda x: np.repeat(x, 2, axis=2)[..., ::2], ValueError, "gaps between its numbers"),
         (lambda x: np.where(x == x.max(), np.nan, x).astype(np.float32), ValueError, "finite"),
     ],
-)
+)  # fmt: skip
 def test_what_does_not_fit_is_refused(native, activity, wrong, error, sentence):
     with pytest.raises(error, match=sentence):
         native @ wrong(activity)
@@ -143,10 +147,13 @@ def test_outputs_that_cannot_be_written_are_refused(native, activity, wrong, err
         (dict(mode="nothing"), "write one of 'auto', 'sampled', 'exact'"),
         (dict(rays=-1), "rays"),
         (dict(efficiencies=np.ones(3, np.float32)), "efficiencies has 3 numbers"),
-        (dict(efficiencies=np.full(576, -1, np.float32)), "crystal 0 is -1: it must be finite and not negative"),
-        (dict(efficiencies=np.full(576, np.nan, np.float32)), "number of crystal 0 is nan"),
+        (dict(efficiencies=np.full(576, -1, np.float32)), "of crystals: number 0 is -1: it must be finite and not negative"),
+        (dict(efficiencies=np.full(576, np.nan, np.float32)), "number 0 is nan"),
         (dict(efficiencies=np.zeros(576, np.float32)), "0 everywhere, and no crystal would count"),
         (dict(psf_mm=-1.0), "FWHM|width"),
+        (dict(samples=2.5), "samples is 2.5: a whole number is wanted"),
+        (dict(rays=2**40), "rays is 1099511627776: whole numbers from"),
+        (dict(part=(0, 2, 1)), "part has 3 numbers"),
         (dict(attenuation=np.ones((2, 2, 2), np.float32)), "attenuation has the shape"),
     ],
 )
@@ -167,6 +174,27 @@ def test_operators_that_make_no_sense_are_refused(scanner, arguments, sentence):
         (lambda scanner: lr.Operator(scanner, GRID, VOXEL_MM, attenuation="mu.nii"), TypeError,
          r"attenuation is a str: write lr.read\('mu.nii'\).values"),
         (lambda scanner: lr.Operator(scanner, 20, 2.0), TypeError, "grid is 20: give nx, ny, nz"),
+        (lambda scanner: lr.Operator(scanner, (10.5, 8, 5), 4.0), ValueError, "grid is 10.5: a whole number"),
+        (lambda scanner: lr.Operator(scanner, GRID, "4"), TypeError, "voxel_mm is '4': a number is wanted"),
+        (lambda scanner: lr.Operator(scanner, GRID, 4.0, threads="all"), TypeError, "threads is 'all': a number"),
+        (lambda scanner: lr.Operator(scanner, GRID, 4.0, store="yes"), TypeError, "store is 'yes': True or False"),
+        (lambda scanner: lr.Operator(scanner, GRID, 4.0, mode=1), TypeError, "mode is 1: a str is wanted"),
+        (lambda scanner: lr.Operator(scanner, GRID, 4.0, part=("0", 2)), TypeError, "part is '0': a number"),
+        (lambda scanner: lr.Operator(scanner, GRID, 4.0, mu=1), TypeError,
+         "Operator has no argument mu: did you mean attenuation"),
+        (lambda scanner: lr.Operator(scanner, GRID, 4.0, psf=1), TypeError, "no argument psf: did you mean psf_mm"),
+        (lambda scanner: make_operator(scanner, "native").subset(0.5, 2), ValueError, "k is 0.5: a whole number"),
+        (lambda scanner: lr.direct.views(azimuths=8.5), ValueError, "azimuths is 8.5: a whole number"),
+        (lambda scanner: lr.poisson(np.ones(3), seed=-1), ValueError, "seed is -1: whole numbers from 0 to"),
+        (lambda scanner: lr.poisson(np.ma.masked_less(np.ones(3), 2), seed=1), TypeError, "expected is a masked array"),
+        (lambda scanner: lr.Scanner.ring(radius_mm="50", modules=12, crystals=6, pitch_mm=4, depth_mm=9), TypeError,
+         "radius_mm is '50': a number is wanted"),
+        (lambda scanner: lr.Scanner.ring(radius_mm=50, modules=12.7, crystals=6, pitch_mm=4, depth_mm=9), ValueError,
+         "modules is 12.7: a whole number is wanted"),
+        (lambda scanner: lr.Scanner.ring(radius_mm=50, modules=12, crystals=(6.5, 4), pitch_mm=4, depth_mm=9),
+         ValueError, "crystals is 6.5: a whole number is wanted"),
+        (lambda scanner: lr.Operator.of_events(lr.ListMode(scanner, crystals=np.zeros((0, 2), int)), GRID, 4.0),
+         ValueError, "events has no events"),
         (lambda scanner: lr.Operator.direct((8, 8, 4), 4.0, views=lr.direct.views(4, 1), tof_ps=0.2), ValueError,
          r"tof_ps is 0.2: it looks like ns: give 200 \(ps, FWHM\)"),
         (lambda scanner: lr.ListMode(scanner, crystals=[[0, 300]], tof_resolution_ps=0.2), ValueError,
@@ -188,6 +216,46 @@ def test_operators_that_make_no_sense_are_refused(scanner, arguments, sentence):
 def test_arguments_that_make_no_sense_are_answered_by_what_to_write(scanner, wrong, error, sentence):
     with pytest.raises(error, match=sentence):
         wrong(scanner)
+
+
+def test_whole_numbers_may_be_floats_and_paths_bytes(scanner, tmp_path):
+    lr.write(tmp_path / "s.yaml", make_scanner(max_ring_difference=0.0))
+    assert lr.Scanner(os.fsencode(tmp_path / "s.yaml")).num_lors < scanner.num_lors
+    op = lr.Operator(scanner, np.float64(GRID), VOXEL_MM, backend="native", samples=1.0, threads=np.int64(2))
+    assert op.image_shape == GRID[::-1] and op.subset(0.0, np.float32(2)).data_shape == op.subset(0, 2).data_shape
+
+
+@pytest.mark.parametrize("product", [lambda A, x: A * x, lambda A, x: x * A, lambda A, x: A.dot(x), lambda A, x: x @ A])
+def test_other_products_are_answered_by_the_right_one(native, activity, product):
+    with pytest.raises(TypeError, match="write @, and the array last"):
+        product(native, activity)
+
+
+TIMES = np.array([[10, 154]] * 9), np.linspace(-1, 1, 9)
+LINES = np.random.default_rng(5).normal(size=(9, 3))
+
+
+@pytest.mark.parametrize(
+    "make, sentence",
+    [
+        (lambda scanner, k: make_operator(scanner, "native", efficiencies=np.full(576, (1, 100)[k], np.float32)),
+         "efficiencies of crystals: the efficiencies are 100 on average"),
+        (lambda scanner, k: make_operator(scanner, "native", psf_mm=(4, 15)[k]), "much wider than the crystals of 4 mm"),
+        (lambda scanner, k: make_operator(scanner, "native", psf_mm=(1.7, 0.15)[k]), "0.15 mm changes nothing on voxels"),
+        (lambda scanner, k: lr.ListMode(scanner, crystals=TIMES[0], tof_ps=(300, 0.3)[k] * TIMES[1],
+                                        tof_resolution_ps=400), "tof_ps is 0.3 at most, .*: are they in ns?"),
+        (lambda scanner, k: lr.ListMode(scanner, crystals=TIMES[0], tof_mm=(45, 300)[k] * TIMES[1],
+                                        tof_resolution_ps=400), "bore of radius .*: are they in ps?"),
+        (lambda scanner, k: lr.Operator.of_lines((90, 9)[k] * LINES, (-90, -9)[k] * LINES, (50, 50, 50), 2.0),
+         "ends of all lines lie inside the grid"),
+    ],
+)  # fmt: skip
+def test_what_looks_like_another_unit_is_told_of(scanner, caplog, make, sentence):
+    for k in range(2):  # what is right first
+        with caplog.at_level(logging.WARNING, "loraster"):
+            make(scanner, k)
+        assert len(caplog.records) == k, caplog.text
+    assert re.search(sentence, caplog.text)
 
 
 def test_help_has_the_arguments():

@@ -134,7 +134,8 @@ for sentence, wrong in [
     ("at least 0", dict(y=-y)),
     ("an Operator is needed", dict(A=A.T)),
     ("iterations is 0", dict(iterations=0)),
-    ("'<' not supported", dict(iterations="2")),
+    ("iterations is '2': a number is wanted", dict(iterations="2")),
+    ("has no argument niter", dict(niter=2)),
     ("was dealt for 4 subsets", dict(subsets=2)),
     ("initial has the shape", dict(initial=y)),
     ("additive has the shape", dict(additive=counts)),
@@ -224,11 +225,39 @@ def test_parts_that_make_no_sense_are_refused(scanner, counts):
         (lambda y: dict(y=y, initial=y), "initial has the shape"),
         (lambda y: dict(y=y, subsets=100000), "subset"),
         (lambda y: dict(y=y, iterations=0), "iterations is 0"),
+        (lambda y: dict(y=y, iterations=1.5), "iterations is 1.5: a whole number is wanted"),
+        (lambda y: dict(y=y, iterations="2"), "iterations is '2': a number is wanted"),
+        (lambda y: dict(y=y, niter=2), "osem has no argument niter: did you mean iterations"),
+        (lambda y: dict(y=y, subset=2), "osem has no argument subset: did you mean subsets"),
+        (lambda y: dict(y=None), "y is None, which is 1 for each event of list mode: give the measured counts"),
     ],
 )
 def test_what_makes_no_sense_is_refused(native, counts, change, sentence):
-    with pytest.raises(ValueError, match=sentence):
+    with pytest.raises((ValueError, TypeError), match=sentence):
         lr.recon.osem(native, **change(counts))
+
+
+def test_iterations_may_be_a_float(native, counts):
+    image = lr.recon.osem(native, counts, iterations=1.0, subsets=2.0)
+    np.testing.assert_array_equal(image, lr.recon.osem(native, counts, iterations=1, subsets=2))
+
+
+def test_steps_that_lose_the_image_are_refused(native, counts):
+    with pytest.raises(ValueError, match="has become 0 everywhere, .* take a smaller relaxation"):
+        lr.recon.ramla(native, counts, iterations=1, subsets=4, relaxation=8)
+
+
+@pytest.mark.parametrize("efficiency, is_warned_of", [(1, False), (9, True)])
+def test_elements_that_exceed_1_are_told_of(scanner, counts, caplog, efficiency, is_warned_of):
+    op = make_operator(scanner, "native", efficiencies=np.full(scanner.num_crystals, efficiency, np.float32))
+    with caplog.at_level(logging.WARNING, "loraster"):
+        lr.recon.osem(op, counts, iterations=1)
+    assert ("would be detected, more than there are" in caplog.text) == is_warned_of
+
+
+def test_progress_without_a_screen(native, counts, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", None)
+    lr.recon.mlem(native, counts, iterations=1, progress=True)
 
 
 def test_list_mode(scanner, native, activity, rng):

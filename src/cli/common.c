@@ -318,11 +318,7 @@ lr_status lor_factors_efficiencies(struct setup *setup, const char *path)
     factors->efficiencies = common_floats(setup->report, scanner->num_crystals, "crystal efficiencies");
     if (factors->efficiencies == NULL) return LR_FAILED;
     CLI_TRY(lr_crystal_values_read(path, scanner, factors->efficiencies, &setup->report->log));
-    if (!(common_sum(factors->efficiencies, scanner->num_crystals) > 0)) {
-        return report_error(setup->report, LR_BAD_INPUT,
-                            "%s: the efficiencies are 0 everywhere, and no crystal would count: is it the right file?",
-                            path);
-    }
+    CLI_TRY(lr_efficiencies_check(factors->efficiencies, scanner->num_crystals, path, &setup->report->log));
     factors->product = (lr_crystal_product){setup->lors, factors->efficiencies, 1, &setup->report->log};
     factors->sources.sources[factors->sources.num_sources++] = lr_crystal_product_source(&factors->product);
     return LR_OK;

@@ -16,6 +16,11 @@ extern "C" {
  *
  * errors of `get`: LR_USAGE for numbers that are not LORs of the list; LR_FAILED if memory runs out. */
 
+/* Checks detection efficiencies of crystals or LORs, [count]. Warns of efficiencies that look like percent or like
+ * factors of a normalisation. name: for messages, such as the name of their file.
+ * errors, logged: LR_BAD_INPUT for a number that is negative or not finite, and if all are 0. */
+LR_API lr_status lr_efficiencies_check(const float *values, int64_t count, const char *name, const lr_log *log);
+
 /* The number scale * values[a] * values[b] for a LOR of the crystals a and b, numbered over the whole scanner. Plain
  * data; must outlive the source made from it. Threads: may be shared. */
 typedef struct lr_crystal_product {

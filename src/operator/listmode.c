@@ -217,6 +217,27 @@ static bool has_numbers(const lr_vector *vector)
     return vector != NULL && (vector->values != NULL || vector->storage != NULL);
 }
 
+/* Warns if the ends of all lines lie in the grid, and not on detectors around it. */
+static void warn_of_inner_ends(const struct given *given)
+{
+    const lr_grid *grid = given->params.grid;
+    double largest_mm = 0.0;
+    for (int64_t k = 0; k < 6 * given->params.count; k++) {
+        const lr_vector *ends = &given->vectors[k % 2];
+        const int64_t at = k / 2;
+        const double mm = ends->precision == LR_FLOAT64 ? ((const double *)ends->values)[at]
+                                                        : (double)((const float *)ends->values)[at];
+        const int axis = (int)(at % 3);
+        const double edge_mm = grid->voxel_mm[axis], first_mm = grid->origin_mm[axis] - 0.5 * edge_mm;
+        if (!(mm > first_mm && mm < first_mm + grid->size[axis] * edge_mm)) return;
+        largest_mm = fmax(largest_mm, fabs(mm));
+    }
+    lr_warn(given->params.log,
+            "the ends of all lines lie inside the grid, at most %.3g mm from 0 along an axis: are they in mm, and not "
+            "in cm or m?",
+            largest_mm);
+}
+
 static lr_status take_lines(struct given *given)
 {
     lr_listmode_params *params = &given->params;
@@ -269,6 +290,7 @@ static lr_status take_lines(struct given *given)
         given->is_copy[k] = true;
         LR_TRY(lr_vector_copy(from[k], &given->vectors[k]));
     }
+    warn_of_inner_ends(given);
     given->lines = (lr_lines){.start_mm = &given->vectors[0], .end_mm = &given->vectors[1]};
     params->lors = NULL;
     params->lines = &given->lines;
@@ -623,6 +645,7 @@ lr_operator *lr_listmode_create_sized(size_t caller_bytes, const lr_listmode_par
                                       .tube = family->model.tube,
                                       .blobs = family->info.blobs,
                                       .has_solid_angles = family->info.has_solid_angles,
+                                      .has_tof = family->events.reach_mm > 0,
                                       .count = params->count,
                                       .num_ranges = (int)family->events.layout.num_pairs,
                                       .partition_seconds = family->events.partition_seconds,

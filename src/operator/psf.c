@@ -59,13 +59,41 @@ static lr_status set_kernel(struct lr_psf *psf, const lr_grid *grid, const doubl
     return LR_OK;
 }
 
+/* Warns of a resolution that is much wider than crystals, or so narrow that it changes nothing. */
+static void warn_of_width(const lr_operator *op, const double fwhm_mm[3])
+{
+    static const double many = 3; /* widths of a crystal; known scanners resolve half of one to one and a half */
+    static const float negligible = 1e-3f; /* share of a voxel that its neighbour gets */
+    const lr_lors *lors = op->listmode != NULL ? op->listmode->lors : op->info.lors;
+    const lr_scanner *scanner = lors != NULL ? lors->scanner : NULL;
+    const double widest_mm = fmax(fwhm_mm[0], fmax(fwhm_mm[1], fwhm_mm[2])), *edge_mm = op->grid.voxel_mm;
+    double pitch_mm = 0, share = 0;
+    for (int m = 0; scanner != NULL && m < scanner->num_modules; m++)
+        pitch_mm = fmax(pitch_mm, fmax(scanner->modules[m].pitch_mm[0], scanner->modules[m].pitch_mm[1]));
+    for (int axis = 0; axis < 3; axis++)
+        if (op->psf.reach[axis] > 0) share = fmax(share, op->psf.weights[axis][1]);
+    if (pitch_mm > 0 && widest_mm > many * pitch_mm) {
+        lr_warn(op->params.log,
+                "the point spread function: a resolution of %g mm is much wider than the crystals of %g mm: is it the "
+                "FWHM in mm? What it spreads beyond the image's edge is not counted, so that the image's sum grows",
+                widest_mm, pitch_mm);
+    } else if (op->psf.is_on && share < negligible) {
+        lr_warn(op->params.log,
+                "the point spread function: a resolution of %g mm changes nothing on voxels of %g x %g x %g mm: is it "
+                "in mm?",
+                widest_mm, edge_mm[0], edge_mm[1], edge_mm[2]);
+    }
+}
+
 lr_status lr_operator_set_psf(lr_operator *op, const double fwhm_mm[3])
 {
     if (op->info.num_voxels != lr_grid_num_voxels(&op->grid)) {
         return lr_error(op->params.log, LR_USAGE,
                         "a resolution in image space is of voxels, and this image is of blobs");
     }
-    return set_kernel(&op->psf, &op->grid, fwhm_mm, op->params.log);
+    LR_TRY(set_kernel(&op->psf, &op->grid, fwhm_mm, op->params.log));
+    warn_of_width(op, fwhm_mm);
+    return LR_OK;
 }
 
 lr_status lr_image_smooth(lr_image *image, const double fwhm_mm[3], const lr_log *log)

@@ -16,6 +16,7 @@
 #include <float.h>
 #include <limits.h>
 #include <lr/direct.h>
+#include <lr/listmode.h>
 #include <lr/recon.h>
 #include <math.h>
 #include <stdio.h>
@@ -318,7 +319,7 @@ static lr_status start_with(struct recon *recon)
     const lr_vector *initial = recon->params->initial;
     lr_vector *image = &recon->image;
     lr_vector_sums sensitive, sums;
-    LR_TRY(lr_vector_add_up(image, NULL, &sensitive));
+    LR_TRY(lr_vector_add_up(image, image, &sensitive));
     LR_TRY(lr_start_seen(image, &recon->correction, initial != NULL ? 1.0 : recon->level));
     LR_TRY(initial != NULL ? lr_start_from(initial, image, recon->params->log) : LR_OK);
     LR_TRY(lr_vector_add_up(image, NULL, &sums));
@@ -333,6 +334,16 @@ static lr_status start_with(struct recon *recon)
                         "to %g, z %g to %g mm: change the grid's origin or leave it out to centre the grid, and check "
                         "the scanner's coincidence rules",
                         first[0], last[0], first[1], last[1], first[2], last[2]);
+    }
+    const lr_listmode_info *list = lr_listmode_get_info(recon->params->op);
+    const bool are_probabilities = list != NULL ? list->has_solid_angles && list->blobs.radius_mm == 0.0
+                                                : lr_direct_get_info(recon->params->op) == NULL;
+    const double mean = sensitive.product / sensitive.sum;
+    if (are_probabilities && mean > 1.0) {
+        lr_warn(recon->params->log,
+                "of 100 emissions %.4g would be detected, more than there are: elements times factors exceed 1: are "
+                "efficiencies or factors in percent, or their inverses (normalisation)?",
+                100.0 * mean);
     }
     if (!(sums.largest > 0.0)) {
         return lr_error(recon->params->log, LR_BAD_INPUT,
@@ -387,6 +398,15 @@ static lr_status check_sum(struct recon *recon, double sum)
                     recon->rule->remedy);
 }
 
+static lr_status check_not_empty(const struct recon *recon, double sum)
+{
+    if (sum > 0.0 || !(recon->subsets.counts > 0.0)) return LR_OK;
+    return lr_error(recon->params->log, LR_BAD_INPUT,
+                    "the image has become 0 everywhere, so that none of the %g counts is explained: check that grid "
+                    "and data belong together; else %s",
+                    recon->subsets.counts, recon->rule->remedy);
+}
+
 static lr_status fetch_image(struct recon *recon)
 {
     lr_vector_sums sums;
@@ -394,12 +414,7 @@ static lr_status fetch_image(struct recon *recon)
     LR_TRY(lr_vector_add_up(&recon->image, NULL, &sums));
     if (sums.not_finite > 0) return report_growth(recon, sums.not_finite);
     LR_TRY(check_sum(recon, sums.sum));
-    return sums.sum > 0.0 || !(recon->subsets.counts > 0.0)
-               ? LR_OK
-               : lr_error(recon->params->log, LR_BAD_INPUT,
-                          "the image has become 0 everywhere, so that none of the %g counts is "
-                          "explained: check that grid and data belong together",
-                          recon->subsets.counts);
+    return check_not_empty(recon, sums.sum);
 }
 
 /* --- one subset --- */
@@ -633,6 +648,9 @@ static lr_status iterate(struct recon *recon, int number)
                : LR_OK);
     LR_TRY(visit_all(recon, number, &found));
     if (whole == NULL) {
+        /* BSREM can make voxels of 0 positive again. `most` is the sum of the last image. */
+        const bool is_final = !recon->rule->is_penalised || number == recon->iterations;
+        LR_TRY(is_final ? check_not_empty(recon, recon->most) : LR_OK);
         if (found.fit.left_out_lors > 0 && !(found.fit.measured_counts > 0.0)) {
             return lr_error(recon->params->log, LR_BAD_INPUT,
                             "none of the %g counts lies in a LOR that an active voxel reaches: check that "
@@ -641,6 +659,7 @@ static lr_status iterate(struct recon *recon, int number)
         }
         if (found.fit.left_out_lors > 0 && !recon->has_warned) {
             const bool is_direct = lr_direct_get_info(recon->params->op) != NULL;
+            const lr_listmode_info *list = lr_listmode_get_info(recon->params->op);
             const long long lors = (long long)found.fit.left_out_lors;
             const bool one = lors == 1;
             const char *what = recon->info->of_lines    ? "line"
@@ -657,9 +676,10 @@ static lr_status iterate(struct recon *recon, int number)
             } else {
                 lr_warn(recon->params->log,
                         "%lld %s%s with %g count%s (%.3g %% of all) %s left out, and the image misses %s: no active "
-                        "voxel reaches %s. %s a larger grid, or check grid and scanner",
+                        "voxel reaches %s%s. %s a larger grid, or check its origin and the scanner",
                         lors, what, one ? "" : "s", counts, counts == 1.0 ? "" : "s", 100.0 * share, one ? "is" : "are",
                         one ? "it" : "them", one ? "it" : "them",
+                        list != NULL && list->has_tof ? ", as with times of flight that point beside the grid" : "",
                         recon->compared.has_additive ? "Take"
                                                      : "Are they randoms or scatter, without an additive term? If "
                                                        "not, take");

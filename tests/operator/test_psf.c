@@ -181,5 +181,20 @@ static void test_what_is_refused(void **state)
     assert_fails(lr_operator_set_psf(bench.op, (const double[3]){1, 1, 1e4}), LR_USAGE, bench.log, "is it in mm?");
 }
 
-backend_main("cpu", CASES(test_correspondence, test_none_changes_nothing, test_what_is_refused, test_listmode,
-                          test_direct, test_a_constant_stays))
+static void test_other_units_are_suspected(void **state)
+{
+    open_correspondence();
+    const lr_scanner *scanner = lr_operator_get_info(bench.op)->lors->scanner;
+    const double pitch_mm = scanner->modules[0].pitch_mm[0], edge_mm = bench.grid.voxel_mm[0];
+    const int before = bench.log->num_warnings;
+    assert_ok(lr_operator_set_psf(bench.op, (const double[3]){2.9 * pitch_mm, 0, 0}));
+    assert_ok(lr_operator_set_psf(bench.op, (const double[3]){0, 0.5 * edge_mm, 0}));
+    assert_int_equal(bench.log->num_warnings, before);
+    assert_ok(lr_operator_set_psf(bench.op, (const double[3]){3.1 * pitch_mm, 0, 0}));
+    assert_says(bench.log->warning, "much wider than the crystals");
+    assert_ok(lr_operator_set_psf(bench.op, (const double[3]){0, 0.05 * edge_mm, 0}));
+    assert_says(bench.log->warning, "changes nothing");
+}
+
+backend_main("cpu", CASES(test_correspondence, test_none_changes_nothing, test_what_is_refused,
+                          test_other_units_are_suspected, test_listmode, test_direct, test_a_constant_stays))

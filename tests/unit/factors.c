@@ -186,6 +186,22 @@ static void borrowed_arrays_are_only_read(void **unused)
     munmap(numbers, bytes);
 }
 
-test_main("unit: factors", CASE(products_are_products), CASE(sum_of_a_large_scanner),
+static void efficiencies_are_checked(void **unused)
+{
+    struct test_log log = TEST_LOG(log);
+    float values[4] = {0, 10, 20, 9};
+    assert_ok(lr_efficiencies_check(values, 4, "e.txt", &log.log));
+    assert_int_equal(log.num_warnings, 0);
+    values[3] = 11;
+    assert_ok(lr_efficiencies_check(values, 4, "e.txt", &log.log));
+    assert_says(log.warning, "e.txt: the efficiencies are 10.25 on average");
+    assert_fails(lr_efficiencies_check(values, 1, "e.txt", &log.log), LR_BAD_INPUT, &log, "0 everywhere");
+    for (int k = 0; k < 3; k++) {
+        values[2] = (const float[]){-1, NAN, INFINITY}[k];
+        assert_fails(lr_efficiencies_check(values, 4, "e.txt", &log.log), LR_BAD_INPUT, &log, "e.txt: number 2 is");
+    }
+}
+
+test_main("unit: factors", CASE(efficiencies_are_checked), CASE(products_are_products), CASE(sum_of_a_large_scanner),
           CASE(lors_of_another_scanner_are_refused), CASE(sources_are_multiplied), CASE(data_are_a_source),
           CASE(borrowed_arrays_are_only_read))

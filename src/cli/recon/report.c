@@ -76,7 +76,6 @@ void recon_list_causes(const void *user, char *text, size_t size)
         add_cause(text, size, "%lld voxels of histo-images with counts have a factor of 0",
                   (long long)measured->blind_voxels);
     }
-    if (measured->has_tof) add_cause(text, size, "times of flight that point beside the grid");
     if (measured->request->family == RECON_CORRESPONDENCE && info->mode == LR_MODE_SAMPLED)
         add_cause(text, size, "%d x %d lines to a crystal, which may miss LORs: more --rays", info->rays, info->rays);
     if (setup->params.samples[0] > 0 && measurement_counts_emissions(measured))
@@ -153,18 +152,7 @@ lr_status recon_check_image(const struct recon_run *run)
                                          "attenuation makes it less: take --steps own, or more --iterations");
     }
 
-    /* Each count is from an emission or from the additive term. Without an additive term, there must be at least as
-     * many emissions as counts. RAMLA and BSREM reach this number after many iterations, and a prior may prevent
-     * this. */
-    const double counts = last->measured_counts, found = emissions(run);
-    const bool has_additive = measured->additive != NULL || measured->randoms != NULL;
-    if (measurement_counts_emissions(measured) && !has_additive && !recon_has_steps(request->algorithm) &&
-        found < counts) {
-        report_warn(report,
-                    "%.6g counts give %.6g emissions, fewer than one each: elements times factors exceed 1: are "
-                    "efficiencies or factors in percent, or their inverses (normalisation)?",
-                    counts, found);
-    }
+    const double found = emissions(run);
     const lr_image *truth = measured->truth;
     const double due = truth != NULL ? common_sum(truth->values, lr_grid_num_voxels(&truth->grid)) : 0;
     if (due > 0 && measurement_counts_emissions(measured) && !(found < 10 * due && due < 10 * found)) {

@@ -49,22 +49,6 @@ static lr_status write_image(const struct recon_run *run, bool stopped)
     return LR_OK;
 }
 
-/* Warns of a resolution that is much wider than crystals. */
-static void warn_of_wide_psf(const struct measurement *measured)
-{
-    static const double many = 3; /* widths of a crystal; known scanners resolve half of one to one and a half */
-    const lr_scanner *scanner = measured->setup.scanner;
-    const double *psf_mm = measured->request->psf_mm, widest_mm = fmax(psf_mm[0], fmax(psf_mm[1], psf_mm[2]));
-    double pitch_mm = 0;
-    for (int m = 0; scanner != NULL && m < scanner->num_modules; m++)
-        pitch_mm = fmax(pitch_mm, fmax(scanner->modules[m].pitch_mm[0], scanner->modules[m].pitch_mm[1]));
-    if (!(pitch_mm > 0 && widest_mm > many * pitch_mm)) return;
-    report_warn(measured->setup.report,
-                "--psf-mm: a resolution of %g mm is much wider than the crystals of %g mm: is it the FWHM in mm? What "
-                "it spreads beyond the image's edge is not counted, so that the image's sum grows",
-                widest_mm, pitch_mm);
-}
-
 /* Reconstructs one image. name: the text of the progress bar. */
 static lr_status reconstruct_one(struct recon *recon, const char *name)
 {
@@ -124,10 +108,7 @@ static lr_status reconstruct_one(struct recon *recon, const char *name)
                  info->samples[2], (long long)info->num_voxels);
         CLI_TRY(lr_comm_same(measured->cluster.comm, "backend or model", text));
     }
-    if (recon->request.has_psf) {
-        warn_of_wide_psf(measured);
-        CLI_TRY(lr_operator_set_psf(setup->op, recon->request.psf_mm));
-    }
+    if (recon->request.has_psf) CLI_TRY(lr_operator_set_psf(setup->op, recon->request.psf_mm));
     CLI_TRY(checkpoint_resume(&run->checkpoint, &run->iterations, &run->iterations_before));
     recon->bar.iterations = run->iterations;
     if (run->checkpoint.start != NULL && run->iterations == 0) {

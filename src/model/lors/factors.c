@@ -24,6 +24,35 @@ enum {
     MAX_SOURCES = 8
 };
 
+/* --- efficiencies --- */
+
+/* Efficiencies are probabilities, or numbers relative to their mean. Some larger mean has another meaning. */
+static const double implausible_efficiency = 10.0;
+
+lr_status lr_efficiencies_check(const float *values, int64_t count, const char *name, const lr_log *log)
+{
+    double sum = 0.0;
+    for (int64_t k = 0; k < count; k++) {
+        if (!(values[k] >= 0.0f && values[k] <= FLT_MAX)) {
+            return lr_error(log, LR_BAD_INPUT, "%s: number %lld is %g: it must be finite and not negative", name,
+                            (long long)k, (double)values[k]);
+        }
+        sum += values[k];
+    }
+    if (!(sum > 0.0)) {
+        return lr_error(
+            log, LR_BAD_INPUT,
+            "%s: the efficiencies are 0 everywhere, and no crystal would count: is it the right file or array?", name);
+    }
+    if (sum > implausible_efficiency * (double)count) {
+        lr_warn(log,
+                "%s: the efficiencies are %g on average, where 1 or less is usual: are they in percent, or their "
+                "inverses (normalisation)?",
+                name, sum / (double)count);
+    }
+    return LR_OK;
+}
+
 /* --- crystals --- */
 
 struct product_loop {
