@@ -30,8 +30,7 @@ int main(void)
     const lr_grid grid = lr_grid_centred((int[]){20, 20, 4}, (double[]){1.9, 1.9, 1.9});
     lr_image *image = lr_phantom_create(&(lr_phantom_params){"derenzo", .log = &log}, &grid);
     lr_lor_data *counts = lr_lor_data_create(lors, &log);
-    lr_operator *op = lr_operator_create(
-        &(lr_operator_params){.lors = lors, .grid = &grid, .store = LR_STORE_NO, .log = &log});
+    lr_operator *op = lr_operator_create(&(lr_operator_params){.lors = lors, .grid = &grid, .log = &log});
     bool good = op != NULL && image != NULL && counts != NULL;
     if (good) {
         lr_vector x = lr_image_vector(image), y = lr_lor_data_vector(counts);

@@ -79,8 +79,8 @@ class Operator:
         efficiencies: [num_crystals], or [num_lors], float32.
         psf_mm: FWHM along x, y and z, or one, of a Gaussian blur of images before they are projected.
         store: None keeps the matrix where that usually is quicker for so many `projections` and it fits
-            max_memory_bytes, as the program's --store auto: "native" keeps it from 8 projections on (it takes the time
-            of about seven, and each is much quicker from then on), "cpu" from 2, a GPU never. Write projections=1 for a
+            max_memory_bytes, as the program's --store auto: "native" keeps it from 3 projections on (it takes the time
+            of one or two, and each is much quicker from then on), "cpu" from 2, a GPU never. Write projections=1 for a
             single one. True keeps it or fails, False computes it anew in every projection. A.info["stored"] says what
             has become of it.
         deterministic: the same bits in every run. penetration: photons stop along the crystals' depth, not on one plane

@@ -403,5 +403,6 @@ def test_the_guide_runs(tmp_path, monkeypatch):
     assert len(blocks) == 2
     names = {}
     for block in blocks:
-        exec(compile(block, "gate.md", "exec"), names)
-    assert names["image"].shape == (64, 128, 128) and len(names["trues"]) == len(names["events"])
+        assert "of_events" not in block or "(128, 128, 64), 2.0" in block
+        exec(compile(block.replace("(128, 128, 64), 2.0", "(64, 64, 32), 4.0"), "gate.md", "exec"), names)
+    assert names["image"].shape == (32, 64, 64) and len(names["trues"]) == len(names["events"])

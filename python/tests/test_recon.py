@@ -10,6 +10,12 @@ from conftest import GRID, VOXEL_MM, make_operator
 
 
 @pytest.fixture(scope="module")
+def native(scanner):
+    """Keeps its matrix, since reconstructions project often."""
+    return make_operator(scanner, "native")
+
+
+@pytest.fixture(scope="module")
 def counts(native, activity):
     return lr.poisson(2e4 * (native @ activity), seed=7)
 
@@ -109,7 +115,7 @@ import loraster as lr
 from conftest import GRID, VOXEL_MM, make_scanner
 comm, scanner = MPI.COMM_WORLD, make_scanner()
 counts, efficiencies = np.load(sys.argv[1]), np.load(sys.argv[2])
-A = lr.Operator(scanner, GRID, VOXEL_MM, backend="native", store=False, efficiencies=efficiencies,
+A = lr.Operator(scanner, GRID, VOXEL_MM, backend="native", efficiencies=efficiencies,
                 part=(comm.rank, comm.size), subsets=4, threads=1)
 assert 0 < A.shape[0] < scanner.num_lors
 image = lr.recon.osem(A, counts[A.indices], subsets=4, comm=comm)
@@ -187,7 +193,7 @@ def test_two_ranks_make_the_image_of_one(scanner, counts, rng, tmp_path):
     )  # fmt: skip
     assert (run.returncode, run.stdout) == (0, ""), run.stderr
     image, of_lines, of_events = np.load(tmp_path / "images.npy")
-    op = make_operator(scanner, "native", store=False, efficiencies=efficiencies)
+    op = make_operator(scanner, "native", efficiencies=efficiencies)
     # Subsets have the same LORs as in one process, and only the sums of back-projections are rounded per rank.
     one = lr.recon.osem(op, counts, subsets=4)
     np.testing.assert_allclose(image, one, rtol=1e-4, atol=1e-5 * one.max())

@@ -60,8 +60,10 @@ lr_status picture_write_slices(struct report *report, const char *path, const st
     const lr_image *image = slices->image;
     const lr_grid *grid = &image->grid;
     const int64_t count = lr_grid_num_voxels(grid);
-    struct picture_sheet sheet = {.report = report, .note = slices->note};
-    double centre_mm[3], longest_mm = 0, sum = 0, moment[3] = {0};
+    char note[256];
+    struct picture_sheet sheet = {.report = report, .note = note};
+    double longest_mm = 0, sum = 0, moment[3] = {0}, low = 0, high = -INFINITY;
+    int slice[3];
     for (int64_t row = 0; row < count; row++) {
         double at[3];
         lr_grid_voxel_centre(grid, row, at);
@@ -69,21 +71,34 @@ lr_status picture_write_slices(struct report *report, const char *path, const st
         for (int axis = 0; axis < 3; axis++) moment[axis] += image->values[row] * at[axis];
     }
     for (int axis = 0; axis < 3; axis++) {
-        centre_mm[axis] =
-            sum > 0 ? moment[axis] / sum : grid->origin_mm[axis] + 0.5 * (grid->size[axis] - 1) * grid->voxel_mm[axis];
+        const int last = grid->size[axis] - 1;
+        const double place = sum > 0 ? (moment[axis] / sum - grid->origin_mm[axis]) / grid->voxel_mm[axis] : 0.5 * last;
+        slice[axis] = (int)fmin(fmax(round(place), 0), last); /* negative values may put it outside the grid */
         longest_mm = fmax(longest_mm, grid->size[axis] * grid->voxel_mm[axis]);
     }
+    /* The three slices have one range of colours, as in viewers, so that a colour is the same value in each. */
+    for (int64_t row = 0; row < count; row++) {
+        const int64_t line = row / grid->size[0];
+        if (row % grid->size[0] != slice[0] && line % grid->size[1] != slice[1] && line / grid->size[1] != slice[2])
+            continue;
+        low = fmin(low, image->values[row]);
+        high = fmax(high, image->values[row]);
+    }
+    if (!(high > low)) high = low + 1;
+    snprintf(note, sizeof(note), "%s; colours from %.4g to %.4g (%s) in all slices", slices->note, low, high,
+             slices->unit);
 
     lr_status status = LR_OK;
     for (int k = 0; status == LR_OK && k < 3; k++) {
         /* The caption names the middle of the slice that is drawn. */
         const int axis = 2 - k;
-        const double slice = round((centre_mm[axis] - grid->origin_mm[axis]) / grid->voxel_mm[axis]);
-        const double position_mm = grid->origin_mm[axis] + slice * grid->voxel_mm[axis];
+        const double position_mm = grid->origin_mm[axis] + slice[axis] * grid->voxel_mm[axis];
         const lr_slice_params params = {
             .image = image,
             .plane = planes[k],
             .position_mm = position_mm,
+            .low = low,
+            .high = high,
             .pixels_per_mm = 400 / longest_mm, /* the scale is the same for all three slices */
             .colours = slices->colours,
             .axes = true,

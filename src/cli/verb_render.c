@@ -376,6 +376,31 @@ static void put_images(const struct work *work, struct json *json)
     json_close(json, ']');
 }
 
+/* Names the modules that the bitmap's lines meet, those with the most lines first, such as " of modules 22, 23". */
+static lr_status name_met(const struct work *work, const struct bitmap *bitmap, char text[64])
+{
+    enum { MOST_NAMED = 4 };
+    const int num_modules = work->setup.scanner->num_modules;
+    int *lines = calloc((size_t)num_modules, sizeof(*lines)), num_met = 0;
+    if (lines == NULL) return report_error(work->setup.report, LR_FAILED, "no memory for %d modules", num_modules);
+    for (int n = 0; n < bitmap->size[0] * bitmap->size[1]; n++) {
+        const int met = (int)bitmap->pixels[n].module;
+        if (met >= 0) num_met += lines[met]++ == 0;
+    }
+    text[0] = '\0';
+    for (int k = 0; k < num_met && k < MOST_NAMED; k++) {
+        int most = 0;
+        for (int m = 1; m < num_modules; m++) most = lines[m] > lines[most] ? m : most;
+        lines[most] = 0;
+        const size_t used = strlen(text);
+        snprintf(text + used, 64 - used, "%s%d", k > 0 ? ", " : num_met > 1 ? " of modules " : " of module ", most);
+    }
+    const size_t used = strlen(text);
+    if (num_met > MOST_NAMED) snprintf(text + used, 64 - used, " and %d more", num_met - MOST_NAMED);
+    free(lines);
+    return LR_OK;
+}
+
 /* Writes each bitmap as numbers and as two pictures. Then writes render.json, and then all pictures on one sheet.
  * render.json describes the pictures and the backend, and is the same in every run. */
 static lr_status write_files(struct work *work)
@@ -403,9 +428,11 @@ static lr_status write_files(struct work *work)
         const lr_status status = lr_npy_write(path, &array, log);
         free(values);
         CLI_TRY(status);
+        char met[64];
+        CLI_TRY(name_met(work, bitmap, met));
         for (lr_correspondence_view view = LR_VIEW_CRYSTALS; view <= LR_VIEW_WEIGHTS; view++) {
-            CLI_TRY(picture_sheet_add(&work->sheet, bitmap_draw(&work->setup, bitmap, view, high), "module %d: %s",
-                                      bitmap->module, captions[view]));
+            CLI_TRY(picture_sheet_add(&work->sheet, bitmap_draw(&work->setup, bitmap, view, high), "module %d: %s%s",
+                                      bitmap->module, captions[view], view == LR_VIEW_CRYSTALS ? met : ""));
             snprintf(path, sizeof(path), "%s/module_%d_%s.png", work->folder, bitmap->module, names[view]);
             CLI_TRY(picture_sheet_write(&work->sheet, path, work->sheet.num_tiles - 1, 1, NULL));
         }

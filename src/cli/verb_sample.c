@@ -165,7 +165,7 @@ static lr_status write_readme(const struct sample *sample, const double emission
             if (access(files[k][0], F_OK) == 0) fprintf(text.stream, "%-19s %s\n", files[k][0], files[k][1]);
         for (int k = 0; k < NUM_TRUTHS; k++)
             if (emissions[k] > 0)
-                fprintf(text.stream, "%-19s emissions per voxel of %s, %.0f in the whole image\n", truths[k][0],
+                fprintf(text.stream, "%-19s emissions per voxel of %s, %.9g in the whole image\n", truths[k][0],
                         truths[k][1], emissions[k]);
         fprintf(text.stream, "\nMade in this folder by\n\n");
         for (int k = 0; sample->steps[k] != NULL; k++) fprintf(text.stream, "  loraster %s\n", sample->steps[k]);

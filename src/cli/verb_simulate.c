@@ -55,6 +55,11 @@ static lr_status run(struct cli_args *args)
 
     const double sum = common_sum(image->values, lr_grid_num_voxels(&image->grid));
     report_clear(args->report);
+    if (sum == 0)
+        report_warn(
+            args->report,
+            "%s is 0 everywhere: no voxel's middle lies in the %s: take smaller voxels, or a larger --radius-mm",
+            output, name);
     if (args->report->json) {
         struct json json = common_json_begin(stdout, args->verb->name);
         json_text(&json, "output", output);
@@ -338,7 +343,6 @@ static lr_status fill_data(struct setup *setup, const struct request *request, s
     }
     const double trues = request->counts > 0 ? (1 - request->randoms) * request->counts : sum;
     simulation->scale = trues / sum;
-    simulation->emissions = emitted * trues / sum;
     common_scale(data->values, data->count, trues / sum);
     common_scale(activity->values, lr_grid_num_voxels(&activity->grid), trues / sum);
     if (request->randoms > 0) {
@@ -413,6 +417,8 @@ static lr_status simulate_run(struct cli_args *args)
         status = lr_lor_data_write(request.additive, setup.lors, simulation.randoms, &args->report->log);
     if (status != LR_OK) goto finish;
 
+    /* The sum of the image that --truth writes, whose voxels are rounded. */
+    simulation.emissions = common_sum(simulation.activity->values, lr_grid_num_voxels(&simulation.activity->grid));
     report_clear(args->report);
     if (args->report->json) {
         struct json json = common_json_begin(stdout, "simulate");

@@ -56,7 +56,8 @@ typedef struct lr_mu_map_params {
 /* Converts a map to 1/mm at 511 keV, in place, and logs its original unit. Hounsfield units H are converted by the two
  * straight lines of Carney et al., Method for transforming CT images for attenuation correction in PET/CT imaging, Med.
  * Phys. 33 (2006) 976, table for 120 kVp, in 1/cm: 9.6e-5 (H + 1000) up to H = 47, and 5.10e-5 (H + 1000) + 4.71e-2
- * above; 0 below -1000. Warns about maps that are 0, ten times too small or too large, or far off the axis.
+ * above; 0 below -1000. Warns about maps that are 0, ten times too small or too large, far off the axis, or not 0
+ * at the crystals' faces.
  * errors: LR_BAD_INPUT for values above 0.3/mm (lead has 0.18), which are probably Hounsfield units; for Hounsfield
  * units that are nearly equal everywhere; and for a map that does not overlap the scanner's bore. The map is then
  * unchanged. */

@@ -65,7 +65,7 @@ typedef struct lr_operator_params {
     lr_store store;
     /* expected number of projections of all LORs, forward and back; 0 = not known. A projection of all interleaved
      * subsets counts as lr_osem_cost projections. LR_STORE_AUTO keeps a matrix that fits if it is usually quicker: for
-     * at least 8 projections on processors, for at least 2 with backend cpu, and never on a software renderer, on a
+     * at least 3 projections on processors, for at least 2 with backend cpu, and never on a software renderer, on a
      * graphics processor or for raster. If the number is not known, or with `deterministic`, LR_STORE_AUTO keeps every
      * matrix that fits */
     double projections;

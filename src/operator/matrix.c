@@ -516,7 +516,7 @@ enum { SAMPLE_ROWS = 48 };
 /* Least number of projections for which LR_STORE_AUTO stores the matrix of a backend that runs on processors
  * (lr_stored_pays). */
 #define LEAST_BY_ROWS 2.0
-#define LEAST_BY_COLUMNS 8.0
+#define LEAST_BY_COLUMNS 3.0
 
 struct stored {
     struct lr_backend inner;

@@ -114,8 +114,8 @@ int64_t lr_stored_memory_limit(const struct lr_backend_params *params);
  * - With a software renderer, it is not stored, because its rows take as long as 50 projections or more.
  * - On processors, the number of projections decides. A backend that computes all rows in every projection (cpu) stores
  *   the matrix from 2 projections on, because making the matrix takes longer than one projection. Other backends
- *   (native) store it from 8 projections on, which is an ML-EM of four iterations: making the matrix of eXplore Vista
- *   took as long as 7 projections.
+ *   (native) store it from 3 projections on, which is an ML-EM of one iteration: making the matrix takes as long as one
+ *   or two projections.
  *
  * No rule depends on timing, so the same call computes the same numbers in every run. */
 bool lr_stored_pays(const struct lr_backend *backend, double projections);

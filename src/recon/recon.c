@@ -641,22 +641,25 @@ static lr_status iterate(struct recon *recon, int number)
         }
         if (found.fit.left_out_lors > 0 && !recon->has_warned) {
             const bool is_direct = lr_direct_get_info(recon->params->op) != NULL;
-            const char *what = recon->info->of_lines    ? "lines"
-                               : recon->info->of_events ? "events"
-                               : is_direct              ? "voxels of histo-images"
-                                                        : "LORs";
             const long long lors = (long long)found.fit.left_out_lors;
+            const bool one = lors == 1;
+            const char *what = recon->info->of_lines    ? "line"
+                               : recon->info->of_events ? "event"
+                               : is_direct              ? "histo-image voxel"
+                                                        : "LOR";
             const double counts = found.fit.left_out_counts, share = counts / (counts + found.fit.measured_counts);
             recon->has_warned = true;
             if (share <= harmless_share) {
                 lr_info(recon->params->log,
-                        "%lld %s with %g counts (%.2g %%) are left out: no active voxel reaches them", lors, what,
-                        counts, 100.0 * share);
+                        "%lld %s%s with %g count%s (%.2g %%) %s left out: no active voxel reaches %s", lors, what,
+                        one ? "" : "s", counts, counts == 1.0 ? "" : "s", 100.0 * share, one ? "is" : "are",
+                        one ? "it" : "them");
             } else {
                 lr_warn(recon->params->log,
-                        "%lld %s with %g counts (%.3g %% of all) are left out, and the image misses them: no active "
-                        "voxel reaches them. %s a larger grid, or check grid and scanner",
-                        lors, what, counts, 100.0 * share,
+                        "%lld %s%s with %g count%s (%.3g %% of all) %s left out, and the image misses %s: no active "
+                        "voxel reaches %s. %s a larger grid, or check grid and scanner",
+                        lors, what, one ? "" : "s", counts, counts == 1.0 ? "" : "s", 100.0 * share, one ? "is" : "are",
+                        one ? "it" : "them", one ? "it" : "them",
                         recon->compared.has_additive ? "Take"
                                                      : "Are they randoms or scatter, without an additive term? If "
                                                        "not, take");

@@ -255,8 +255,8 @@ class Factors(Direct):
         recon = f"{RECON} --data {counts} --radial-mm 3 --axial-mm 2.5 --factors n.h5 -o r.nii.gz"
         lines = [self.good(recon, CPU).stderr, self.on_device(recon, "--backend compute").stderr]
         for told in lines:
-            line, = re.findall(r".*voxels of histo-images with \S+ counts .*are left out.*", told)
-            self.assertIn(f"40 voxels of histo-images with {y[5, blind].sum():.4g} counts", line)
+            line, = re.findall(r".*histo-image voxels with \S+ counts .*are left out.*", told)
+            self.assertIn(f"40 histo-image voxels with {y[5, blind].sum():.4g} counts", line)
 
     def test_parts_are_multiplied(self):
         """Efficiencies of a half are a quarter; a map of water takes some of each line; the set, the grid and the

@@ -134,8 +134,9 @@ static double check_kind(const struct tables *tables, int kind, bool forward, do
     return apart;
 }
 
-/* Returns the largest difference over all kinds of gathers in both directions. */
-static double check_case(const lr_grid *grid, const lr_view *view, const lr_direct_kernel *kernel)
+/* Returns the largest difference over all kinds of gathers in both directions. Kinds in textures, whose bits are those
+ * of arrays (see below), take half of the time: they may be left out, except with LORASTER_FULL. */
+static double check_case(const lr_grid *grid, const lr_view *view, const lr_direct_kernel *kernel, bool also_textures)
 {
     uint64_t seed = 5;
     struct tables tables;
@@ -148,8 +149,10 @@ static double check_case(const lr_grid *grid, const lr_view *view, const lr_dire
     double *image = kept_random_singles(count, 0, 1, &seed), *expected = kept_doubles(count), worst = 0;
     for (int forward = 0; forward < 2; forward++) {
         assert_ok(view_doubles(reference, forward, 0, image, expected));
-        for (int kind = 0; kind < NUM_KINDS; kind++)
+        for (int kind = 0; kind < NUM_KINDS; kind++) {
+            if (kind >= IN_TEXTURES && kind < COLUMNS && !also_textures && !test_is_full()) continue;
             worst = fmax(worst, check_kind(&tables, kind, forward != 0, image, expected));
+        }
     }
     close_tables(&tables);
     destroy_kept_since(before);
@@ -170,7 +173,7 @@ static void gathers_are_those_of_the_reference(void **state)
         /* Usually each model with every third view, and each view with every third model. */
         if ((k / NUM_ANGLES + k % NUM_ANGLES) % 3 > 0 && !test_is_full()) continue;
         const lr_direct_kernel kernel = {.resolution = case_resolution(k / NUM_ANGLES)};
-        worst = fmax(worst, check_case(&grid, &case_views[k % NUM_ANGLES], &kernel));
+        worst = fmax(worst, check_case(&grid, &case_views[k % NUM_ANGLES], &kernel, true));
     }
     expect_worst(worst, 1e-6); /* rounding of a sum of some hundred floats */
 }
@@ -211,10 +214,10 @@ static void tables_in_textures_are_read(void **state)
 static void long_columns_are_cut_into_steps(void **state)
 {
     static const lr_view views[] = {{18, 8}, {63, -20}, {117, 0}, {152, 14}};
-    const lr_grid grid = lr_grid_centred((const int[3]){33, 35, 29}, (const double[3]){4, 4, 2});
+    const lr_grid grid = lr_grid_centred((const int[3]){23, 25, 29}, (const double[3]){4, 4, 2});
     const lr_direct_kernel kernel = {
         .resolution = {.tof_ps = 200, .model = LR_RADIAL_VARIANT2, .axial_mm = 7, .edge_mm = 60}};
-    for (int k = 0; k < 4; k++) expect_worst(check_case(&grid, &views[k], &kernel), 1e-6);
+    for (int k = 0; k < 4; k++) expect_worst(check_case(&grid, &views[k], &kernel, k == 0), 1e-6);
 }
 
 /* Threads compute 24, 16 and 8 slices, products are one to four high and in layers, kernels are oblique, and images
@@ -234,7 +237,7 @@ static void images_are_high_and_low(void **state)
         const lr_direct_kernel kernel = {.resolution = filled(lr_resolution, .tof_ps = 150, .model = LR_RADIAL_LINEAR,
                                                               .radial_mm = 6, .radial_edge_mm = cases[k].widest_mm,
                                                               .axial_mm = 9, .edge_mm = 90)};
-        expect_worst(check_case(&grid, &cases[k].view, &kernel), 1e-6);
+        expect_worst(check_case(&grid, &cases[k].view, &kernel, k == 0), 1e-6);
     }
 }
 
@@ -246,7 +249,7 @@ static void kernels_are_wide(void **state)
     const lr_direct_kernel kernel = {.resolution =
                                          filled(lr_resolution, .tof_ps = 60, .model = LR_RADIAL_LINEAR, .radial_mm = 43,
                                                 .radial_edge_mm = 47, .axial_mm = 33, .edge_mm = 60)};
-    expect_worst(check_case(&grid, &view, &kernel), 2e-6); /* rounding of a sum of some thousand floats */
+    expect_worst(check_case(&grid, &view, &kernel, false), 2e-6); /* rounding of a sum of some thousand floats */
 }
 
 /* The support is so wide that a Gaussian is nothing at its end in single precision. */
@@ -258,7 +261,7 @@ static void kernels_end_in_nothing(void **state)
                                          filled(lr_resolution, .tof_ps = 40, .model = LR_RADIAL_LINEAR, .radial_mm = 3,
                                                 .radial_edge_mm = 6, .axial_mm = 1.5, .edge_mm = 80),
                                      .support = 250};
-    expect_worst(check_case(&grid, &view, &kernel), 1e-6);
+    expect_worst(check_case(&grid, &view, &kernel, false), 1e-6);
 }
 
 /* The product that stands between cuFFT's transforms: every volume is multiplied by the same spectrum, and nothing

@@ -183,6 +183,26 @@ static void events_come_back(void **state)
     }
 }
 
+/* A scanner with its crystals in the same places is warned of if it reads hits 2 mm deeper, or if faces of 1.9 mm are
+ * 1.5 mm wide, so that edges are 0.2 mm off. */
+static void other_depths_and_edges_are_warned_of(void **state)
+{
+    const lr_scanner *scanner = files.lors->scanner;
+    lr_module modules[4];
+    write_list(&(lr_events_writer_params){.path = FILE_NAME, .lors = files.lors}, NULL, 0);
+    memcpy(modules, scanner->modules, sizeof(modules));
+    for (int n = 0; n < 3; n++) {
+        test_log_init(&files.log);
+        modules[0].face_mm[0] = n == 2 ? 1.5 : 1.9;
+        lr_scanner *other = keep(lr_scanner_create(&(lr_scanner_params){
+            .name = "other", .modules = modules, .num_modules = 4, .detection_depth_mm = n == 1 ? 7 : 5}));
+        (void)keep(lr_event_list_read(&(lr_events_source){.path = FILE_NAME, .scanner = other, .log = &files.log.log}));
+        assert_int_equal(files.log.num_warnings, n > 0);
+        if (n == 1) assert_says(files.log.warning, "2 mm in the depth at which photons are detected");
+        if (n == 2) assert_says(files.log.warning, "0.2 mm in the edges of crystals");
+    }
+}
+
 /* Writes a file of a scanner without events. */
 static void write_scanner(const lr_lors *lors, int minor)
 {
@@ -255,5 +275,6 @@ static void schema_is_the_official_one(void **state)
 
 group_main("io petsird", set_up, files_end, cmocka_unit_test(corners_are_the_official_ones),
            cmocka_unit_test(events_are_the_official_ones), cmocka_unit_test(official_events_are_binned),
-           cmocka_unit_test(events_come_back), cmocka_unit_test(scanners_come_back), cmocka_unit_test(masks_come_back),
+           cmocka_unit_test(events_come_back), cmocka_unit_test(other_depths_and_edges_are_warned_of),
+           cmocka_unit_test(scanners_come_back), cmocka_unit_test(masks_come_back),
            cmocka_unit_test(schema_is_the_official_one))

@@ -222,8 +222,8 @@ static void events_of_lost_modules_are_left_out(void **state)
 {
     enum { COUNT = 1000 };
     test_log_init(&files.log);
-    lr_scanner *half = keep(lr_scanner_create(
-        &(lr_scanner_params){.name = "half", .modules = files.lors->scanner->modules, .num_modules = 2}));
+    lr_scanner *half = keep(lr_scanner_create(&(lr_scanner_params){
+        .name = "half", .modules = files.lors->scanner->modules, .num_modules = 2, .detection_depth_mm = 5}));
     lr_event *events = random_events(files.lors->scanner, COUNT, false);
     write_list(&(lr_events_writer_params){.path = FILE_NAME, .lors = files.lors}, events, COUNT);
     int64_t kept = 0;

@@ -22,12 +22,13 @@ static inline const char *official(char path[1024], const char *name)
     return path;
 }
 
-/* Four modules at positions without symmetry; one has other crystals than the rest. */
+/* Four modules at positions without symmetry; one has other crystals than the rest. Photons are detected in the middle
+ * of the others' crystals. */
 static inline lr_scanner *lopsided(void)
 {
 #define LOPSIDED_PANEL "v: [0, 0, 1], crystals: [3, 5], pitch_mm: [2, 3], face_mm: [1.9, 2.7], depth_mm: 10}\n"
     const double c = cos(0.3), s = sin(0.3);
-    return scanner_of("name: lopsided\ntof: {resolution_ps: 300}\nmodules:\n"
+    return scanner_of("name: lopsided\ntof: {resolution_ps: 300}\ndetection_depth_mm: 5\nmodules:\n"
                       "- {center_mm: [60, 3, 5], u: [0, 1, 0], " LOPSIDED_PANEL
                       "- {center_mm: [-55, 1, -2], u: [0, 1, 0], " LOPSIDED_PANEL
                       "- {center_mm: [4, 70, 1], u: [%.17g, 0, %.17g], v: [%.17g, 0, %.17g], crystals: [4, 2], "

@@ -356,7 +356,7 @@ static void test_area(void **state)
                               .model = normalised[k / 3],
                               .resolution_ps = 300};
         const int axis = k % 3, from[2] = {10, -20}, to[2] = {-30, 0};
-        for (double centre = -160; centre <= 160; centre += 8) {
+        for (double centre = -160; centre <= 160; centre += 16) {
             trial.event = across(axis, from, to, centre);
             const double half = 90 * event_length(&trial.event) / (2 * PANEL_MM);
             const double low = fmin(fmax((-half - centre) / sigma, -3), 3);

@@ -41,12 +41,12 @@ static int set_up(void **state)
     ring = lors_from(scanner_from("ring: {radius_mm: 60, modules: 10}\nmodule: {crystals: [4, 3], pitch_mm: [5, 5], "
                                   "face_mm: [4.2, 4.6], depth_mm: 10}\ncoincidence: {min_module_difference: 3}"));
     wide_ring =
-        lors_from(scanner_from("ring: {radius_mm: 200, modules: 24}\nmodule: {crystals: [8, 9], pitch_mm: [6, 5], "
+        lors_from(scanner_from("ring: {radius_mm: 200, modules: 24}\nmodule: {crystals: [8, 3], pitch_mm: [6, 5], "
                                "face_mm: [5.6, 4.9], depth_mm: 20}\ncoincidence: {min_module_difference: 5}"));
     panels = lors_from(make_panels(3));
     stack = lors_from(make_panels(4));
     ring_grid = shifted_grid((const int[3]){17, 14, 5}, (const double[3]){5, 6, 3.5}, (const double[3]){0.7, -1.1, 0});
-    wide_grid = shifted_grid((const int[3]){17, 15, 7}, (const double[3]){14, 16, 9}, (const double[3]){0.3, -1.7, 0});
+    wide_grid = shifted_grid((const int[3]){17, 15, 7}, (const double[3]){14, 16, 6}, (const double[3]){0.3, -1.7, 0});
     panel_grid = shifted_grid((const int[3]){11, 12, 9}, (const double[3]){6, 5, 7}, (const double[3]){0, 0, 1.3});
     return 0;
 }

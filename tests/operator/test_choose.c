@@ -307,11 +307,11 @@ static bool keeps(const char *backend, double projections)
 static void test_a_matrix_is_kept_where_it_pays(void **state)
 {
     w.params.store = LR_STORE_AUTO;
-    assert_true(keeps("first", 8.0));
+    assert_true(keeps("first", 3.0));
     const int64_t voxels = lr_grid_num_voxels(&w.fixture.grid);
     assert_true(racers[0].rows >= voxels);
     const int made = racers[0].rows;
-    assert_false(keeps("first", 7.0));
+    assert_false(keeps("first", 2.0));
     assert_int_equal(racers[0].rows, made);
     assert_true(keeps("first", 0.0)); /* 0: the number is not known */
     assert_true(keeps("rows", 2.0));  /* a projection takes as long as all rows */

@@ -126,7 +126,7 @@ static void test_projections(void **unused)
     for (int n = 0; n < length_of(cases); n++) {
         const double edge = cases[n].reach_mm / 5;
         struct subject *subject = subject_open(cases[n].name, cases[n].create());
-        subject->grid = shifted_grid((const int[3]){6, 7, 5}, (const double[3]){edge, edge, edge},
+        subject->grid = shifted_grid((const int[3]){4, 5, 3}, (const double[3]){edge, edge, edge},
                                      (const double[3]){0.7 * edge, -0.4 * edge, 0.9 * edge});
         subject->params.mode = LR_MODE_EXACT;
         memcpy(subject->params.samples, (const int[3]){2, 1, 3}, sizeof(subject->params.samples));

@@ -745,6 +745,7 @@ static lr_status read_header(struct reader *reader)
     const int count = source->scanner != NULL ? source->scanner->num_crystals : (int)petsird->num_crystals;
     LR_TRY(lr_petsird_fill_info(petsird, reader->crystals.crystal_of, count, info));
     if (reader->stream->sink == NULL) return LR_OK;
+    if (source->scanner != NULL) lr_petsird_warn_apart(petsird, source->scanner, reader->crystals.crystal_of);
 
     /* Before the events are read, warns about properties of the header that the model lacks. */
     const struct lr_petsird_range *bins = &petsird->bin_efficiencies;

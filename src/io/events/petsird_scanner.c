@@ -11,6 +11,7 @@
 #include "io/scanners/crystal_map.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -348,6 +349,45 @@ lr_status lr_petsird_match(const struct lr_petsird *petsird, const lr_scanner *s
     }
     lr_centre_index_finish(&index);
     return all ? LR_BAD_INPUT : LR_OK;
+}
+
+/* Returns the largest distance of a corner of a crystal of the file from the faces of the scanner's crystal that meet
+ * there. */
+static double corners_apart_mm(const struct lr_petsird *petsird, int64_t own, const lr_scanner *scanner, int crystal)
+{
+    const lr_module *module = &scanner->modules[lr_scanner_module_of(scanner, crystal)];
+    const double *axes[3] = {module->u, module->v, module->normal};
+    const double edges_mm[3] = {module->face_mm[0], module->face_mm[1], module->depth_mm};
+    double corners_mm[8][3], centre_mm[3], apart_mm = 0;
+    lr_petsird_corners(petsird, own, corners_mm);
+    lr_scanner_crystal_centre(scanner, crystal, centre_mm);
+    for (int c = 0; c < 8; c++) {
+        vec_sub(corners_mm[c], centre_mm, corners_mm[c]);
+        for (int k = 0; k < 3; k++)
+            apart_mm = fmax(apart_mm, fabs(fabs(vec_dot(corners_mm[c], axes[k])) - 0.5 * edges_mm[k]));
+    }
+    return apart_mm;
+}
+
+void lr_petsird_warn_apart(const struct lr_petsird *petsird, const lr_scanner *scanner, const int32_t *numbers)
+{
+    double faces_mm = 0, shortest_mm = INFINITY;
+    for (int64_t k = 0; k < petsird->num_crystals; k++) {
+        if (numbers[k] < 0) continue;
+        faces_mm = fmax(faces_mm, corners_apart_mm(petsird, k, scanner, numbers[k]));
+        shortest_mm = fmin(shortest_mm, scanner->modules[lr_scanner_module_of(scanner, numbers[k])].depth_mm);
+    }
+    const double depth_mm = 0.5 * shortest_mm; /* the depth of hits that lr_petsird_scanner takes */
+    const double hits_mm = fabs(scanner->detection_depth_mm - depth_mm);
+    char remedy[64] = "other face_mm or depth_mm";
+    if (hits_mm > faces_mm) snprintf(remedy, sizeof(remedy), "detection_depth_mm: %.4g", depth_mm);
+    if (fmax(hits_mm, faces_mm) > reach_mm) {
+        lr_warn(petsird->log,
+                "%s: its own scanner and %s differ by up to %.3g mm in %s, which changes the image unless the list "
+                "was made for the latter: give that one %s, or read the scanner from the file instead",
+                petsird->path, scanner->name, fmax(hits_mm, faces_mm),
+                hits_mm > faces_mm ? "the depth at which photons are detected" : "the edges of crystals", remedy);
+    }
 }
 
 /* --- efficiencies --- */

@@ -328,8 +328,8 @@ static const double most_per_mm = 0.3;
 static const double dense_per_mm = 0.07;
 /* Half of the attenuation of water. Every person or phantom exceeds this value somewhere. */
 static const double least_per_mm = 0.0048;
-/* Smallest difference, in Hounsfield units, between air and any other material. */
-static const double least_contrast = 50;
+/* Smallest difference, in Hounsfield units, between air and any other material; the same as an attenuation. */
+static const double least_contrast = 50, least_seen_per_mm = 0.0005;
 
 /* --- place --- */
 
@@ -383,6 +383,38 @@ static lr_status check_place(const lr_image *mu, const lr_mu_map_params *params)
                 params->name, middle[0], middle[1], middle[2], off_mm);
     }
     return LR_OK;
+}
+
+/* Warns about a map in 1/mm that attenuates at the front faces of crystals. */
+static void check_crystals(const lr_image *mu, const lr_mu_map_params *params)
+{
+    const lr_scanner *scanner = params->scanner;
+    const lr_grid *grid = &mu->grid;
+    int num_reached = 0;
+    double highest = 0;
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        for (int c = 0; c < module->crystals[0] * module->crystals[1]; c++) {
+            double at_mm[3];
+            int64_t row = 0, stride = 1;
+            lr_module_crystal_centre(module, c % module->crystals[0], c / module->crystals[0], at_mm);
+            vec_add_scaled(at_mm, 0.5 * module->depth_mm, module->normal, at_mm);
+            for (int k = 0; k < 3; k++) {
+                const double place = round((at_mm[k] - grid->origin_mm[k]) / grid->voxel_mm[k]);
+                row = row >= 0 && place >= 0 && place < grid->size[k] ? row + (int64_t)place * stride : -1;
+                stride *= grid->size[k];
+            }
+            const double value = row >= 0 ? (double)mu->values[row] : 0;
+            num_reached += value > least_seen_per_mm;
+            highest = fmax(highest, value);
+        }
+    }
+    if (num_reached > 0) {
+        lr_warn(params->log,
+                "%s: attenuates by up to %.3g/cm at the front faces of %d of %d crystals, where there should be air: "
+                "are its voxels too large, or is its origin wrong? If not, set it to 0 outside of what is scanned",
+                params->name, 10 * highest, num_reached, scanner->num_crystals);
+    }
 }
 
 /* --- unit and position of a map --- */
@@ -458,5 +490,7 @@ lr_status lr_mu_map_settle_sized(size_t given_bytes, lr_image *mu, const lr_mu_m
     for (int64_t k = 0; k < count && unit != LR_MU_PER_MM; k++)
         mu->values[k] = (float)to_per_mm(unit, (double)mu->values[k]);
 
-    return unit == LR_MU_HU && params.scanner != NULL ? check_place(mu, &params) : LR_OK;
+    if (params.scanner == NULL) return LR_OK;
+    check_crystals(mu, &params);
+    return unit == LR_MU_HU ? check_place(mu, &params) : LR_OK;
 }

@@ -890,7 +890,7 @@ void lr_examine_size(struct lr_examination *examination)
     if (examination->failed) {
         /* the lack of memory has been logged */
     } else if (status == LR_OK) {
-        char dense[32], table[32];
+        char dense[32];
         const double modules = examination->draft->params.num_modules;
         const double bytes = 4.0 * (double)size.num_lors;
         const bool much = bytes > 0.5 * (double)lr_physical_memory();
@@ -900,11 +900,10 @@ void lr_examine_size(struct lr_examination *examination)
                                              much ? "keep data sparse, or limit the coincidences: dense data would "
                                                     "take more than half of this machine's memory"
                                                   : ""};
-        lr_examination_add(
-            examination, &head,
-            "%lld LORs in %lld of %.0f pairs of modules: one number for each takes %s, the table of pairs %s",
-            (long long)size.num_lors, (long long)size.num_pairs, 0.5 * modules * (modules - 1),
-            lr_bytes_text(bytes, dense), lr_bytes_text(LR_PAIR_BYTES * (double)size.num_pairs, table));
+        lr_examination_add(examination, &head,
+                           "%lld LORs in %lld of %.0f pairs of modules: a measurement with a number for each takes %s",
+                           (long long)size.num_lors, (long long)size.num_pairs, 0.5 * modules * (modules - 1),
+                           lr_bytes_text(bytes, dense));
     } else if (status == LR_BAD_INPUT) {
         const struct lr_finding_head head = {LR_SUSPECT,
                                              LR_FINDING_COINCIDENCE,
