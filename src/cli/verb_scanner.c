@@ -100,7 +100,7 @@ static void print_summary(const lr_scanner *scanner, const struct scanner_summar
            (long long)summary->num_pairs);
     printf("radius         %.6g to %.6g mm\n", summary->radius_mm[0], summary->radius_mm[1]);
     printf("axial extent   %.6g to %.6g mm\n", summary->axial_mm[0], summary->axial_mm[1]);
-    printf("hits read      %g mm behind the front face\n", scanner->detection_depth_mm);
+    printf("detected       %g mm behind the front face\n", scanner->detection_depth_mm);
     const double mu = first->mu_per_mm > 0 ? first->mu_per_mm : scanner->crystal_mu_per_mm;
     if (mu > 0) {
         printf("crystals stop  with %g/mm at 511 keV: %.3g %% along the depth of module 0\n", mu,

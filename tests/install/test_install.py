@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Installs the build into a temporary folder, then compiles programs against the copy with nothing but
 what pkg-config says, moves it elsewhere, and runs them and the installed program there."""
-import argparse, json, os, subprocess, sys, tempfile
+import argparse, json, os, re, subprocess, sys, tempfile
 from pathlib import Path
 
 def run(words, **options):
@@ -24,6 +24,14 @@ def find_one(prefix, *names):
     found = [path for name in names for path in prefix.rglob(name)]
     assert len(found) == 1, f"{names}: installed {len(found)} times: {found}"
     return found[0]
+
+
+def check_documents(folder):
+    """Links of the documents lead to what is installed."""
+    for page in [folder / "README.md", *(folder / "docs").rglob("*.md")]:
+        text = re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
+        for target in re.findall(r"\]\(([^)#:]+)[^):]*\)", text):
+            assert (page.parent / target).exists(), f"{page}: {target} is not installed"
 
 
 def check_bench(program, env, folder, build):
@@ -109,6 +117,7 @@ def check(folder, arguments):
     programs = run([tool, "--variable=libexecdir", "loraster"], env=env)
     plugins = Path(run([tool, "--variable=pluginsdir", "loraster"], env=env)).resolve()
     assert plugins == find_one(prefix, "lr_gl.so").parent.resolve(), plugins
+    check_documents(prefix / "share" / "doc" / "loraster")
     for path in ("man/man1/loraster.1", "man/man1/loraster-matrix-verify.1", "bash-completion/completions/loraster",
                  "zsh/site-functions/_loraster", "fish/vendor_completions.d/loraster.fish"):
         assert (prefix / "share" / path).stat().st_size > 0, path

@@ -301,8 +301,7 @@ void lr_examine_length(struct lr_examination *examination)
     }
     const double middle = 0.5 * (examination->high_mm + examination->low_mm);
     if (fabs(middle) > 0.02 * found) {
-        const struct lr_finding_head off = {
-            LR_NOTE, LR_FINDING_LENGTH, {-1, -1}, "nothing, if grids are placed accordingly"};
+        const struct lr_finding_head off = {LR_NOTE, LR_FINDING_LENGTH, {-1, -1}, "place grids around that middle"};
         lr_examination_add(examination, &off, "the middle of the scanner lies at z = %.4g mm, not at the origin",
                            middle);
     }
