@@ -201,12 +201,8 @@ static lr_status check_text(const struct lr_yaml *yaml)
 static void ask_for_bracket(const struct lr_yaml *yaml, const struct fy_diag_error *report, char question[96])
 {
     enum { DEEPEST = 32 };
-    struct {
-        char bracket;
-        int line;
-    } open[DEEPEST];
-    int depth = 0, line = 1, column = 1;
-    char before = ' ', quote = '\0';
+    int lines[DEEPEST], depth = 0, line = 1, column = 1; /* lines: those of the open brackets */
+    char brackets[DEEPEST], before = ' ', quote = '\0';
     for (const char *at = yaml->text; *at != '\0' && (line < report->line || column < report->column); before = *at++) {
         const bool begins = strchr(" \t\n,[{", before) != NULL;
         column += !continues_character(*at);
@@ -222,14 +218,14 @@ static void ask_for_bracket(const struct lr_yaml *yaml, const struct fy_diag_err
         } else if (begins && (*at == '"' || *at == '\'')) {
             quote = *at;
         } else if (depth < DEEPEST && (*at == '{' || *at == '[')) {
-            open[depth].bracket = *at;
-            open[depth++].line = line;
+            brackets[depth] = *at;
+            lines[depth++] = line;
         } else if (depth > 0 && (*at == '}' || *at == ']')) {
             depth--;
         }
     }
-    if (depth > 0 && (open[depth - 1].line < report->line || strstr(report->msg, "mismatched") != NULL))
-        snprintf(question, 96, ": is the '%c' of line %d closed?", open[depth - 1].bracket, open[depth - 1].line);
+    if (depth > 0 && (lines[depth - 1] < report->line || strstr(report->msg, "mismatched") != NULL))
+        snprintf(question, 96, ": is the '%c' of line %d closed?", brackets[depth - 1], lines[depth - 1]);
 }
 
 /* Asks about the line that libfyaml cannot fit to the lines before it. */
@@ -243,13 +239,12 @@ static void ask_for_indentation(const struct lr_yaml *yaml, const struct fy_diag
         next += *next == '\n';
         const int indent = (int)strspn(line, " ");
         if (strchr("\t\r\n#", line[indent]) != NULL) continue; /* strchr finds the end of the text, too */
-        if (number >= report->line + goes_on && before > 0 && goes_on && indent <= indent_before) {
-            snprintf(question, 96, ": does line %d lack a colon?", before);
-            return;
-        }
-        if (number >= report->line + goes_on && before > 0 && indent != indent_before) {
-            snprintf(question, 96, ": line %d is indented %s than line %d", number,
-                     indent > indent_before ? "deeper" : "less", before);
+        if (number >= report->line + goes_on && before > 0) {
+            if (goes_on && indent <= indent_before)
+                snprintf(question, 96, ": does line %d lack a colon?", before);
+            else if (indent != indent_before)
+                snprintf(question, 96, ": line %d is indented %s than line %d", number,
+                         indent > indent_before ? "deeper" : "less", before);
             return;
         }
         before = number;
