@@ -52,7 +52,7 @@ static struct bench_wish read_wish(struct cli_args *args)
         .subsets = (int)args_int(args, "--updates", 0, subsets),
         .seconds = args_number(args, "--seconds", 10, true),
         .seed = (uint64_t)args_int(args, "--seed", 1, args_from_0),
-        .threads = (int)args_int(args, "--threads", 0, args_from_1),
+        .threads = (int)args_int(args, "--threads", 0, args_from_0),
         .device = (int)args_int(args, "--device", 0, args_from_0),
         .max_memory_bytes = args_bytes(args, "--max-memory", 0),
     };
@@ -343,7 +343,7 @@ static const struct cli_option clock_options[] = {
     {"--seconds", "S", "for one direction: fewer projections where they take longer; default 10", NULL},
     {"--seed", "N", "of the images, the data and the voxels looked at; default 1", NULL},
     {COMMON_DEVICE_OPTION},
-    {"--threads", "N", "default: all processors", NULL},
+    {"--threads", "N", "default 0: all processors", NULL},
     {"--max-memory", "SIZE", "limit on the device, such as 512M or 4G", NULL},
     {BENCH_OUTPUT_OPTION},
     {0},

@@ -766,7 +766,7 @@ static const struct cli_option options[] = {
     {"--repeat", "N", "runs that the median is of; default 11", NULL},
     {"--seconds", "S", "for one figure: fewer runs and views where they take longer; default 10", NULL},
     {COMMON_DEVICE_OPTION},
-    {"--threads", "N", "default: all processors", NULL},
+    {"--threads", "N", "default 0: all processors", NULL},
     {BENCH_OUTPUT_OPTION},
     {0},
 };

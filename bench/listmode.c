@@ -828,7 +828,7 @@ static void choose(struct listmode_bench *bench, struct cli_args *args)
     bench->max_memory_bytes = args_bytes(args, "--max-memory", 0);
     bench->tof_ps = args_number(args, "--tof-ps", 600, true);
     bench->device = (int)args_int(args, "--device", 0, args_from_0);
-    bench->threads = (int)args_int(args, "--threads", 0, args_from_1);
+    bench->threads = (int)args_int(args, "--threads", 0, args_from_0);
     bench->repeat = (int)args_int(args, "--repeat", 11, repeats);
     bench->seconds = args_number(args, "--seconds", 10, true);
     bench->seed = 1;
@@ -898,7 +898,7 @@ static const struct cli_option options[] = {
     {"--repeat", "N", "runs that the median is of; default 11", NULL},
     {"--seconds", "S", "for one figure: fewer runs where they take longer; default 10", NULL},
     {COMMON_DEVICE_OPTION},
-    {"--threads", "N", "default: all processors", NULL},
+    {"--threads", "N", "default 0: all processors", NULL},
     {BENCH_OUTPUT_OPTION},
     {0},
 };

@@ -25,16 +25,14 @@ static const struct {
     {"give one for each, in the order of the scanner's", " (loraster scanner show --crystals)"},
     {"of its events are passed over", " (--mu, --efficiencies, --additive)"},
     {"efficiencies of detection bins", " (--efficiencies)"},
-    {"name its crystal map or its header to say which it is",
-     " (--crystal-map, --header); tables become PETSIRD first: CSV by docs/guide/python.md#list-mode, "
-     "ROOT by docs/guide/gate.md"},
+    {"name its crystal map or its header to say which it is", " (--crystal-map, --header)"},
     {"write PETSIRD, or leave the times of flight out", " (--without-tof)"},
     {"or read the scanner from the file instead", " (without --scanner)"},
     {"the file is another scanner's, which can be read from it", " (--scanner FILE)"},
     {"is no checkpoint", " (recon --checkpoint writes them)"},
     {"is no part of a matrix", " (matrix --part makes them)"},
     {"larger voxels, a smaller grid or a threshold", " (--threshold)"},
-    {"resuming goes on with them", " (--resume)"},
+    {"resuming goes on with", " (--resume)"},
     {"holds no histo-images",
      " (loraster direct deposit makes them of events; without --operator direct recon takes LOR data)"},
     {"holds no LOR data", " (recon --operator direct takes histo-images, and recon --events list mode)"},
@@ -118,11 +116,16 @@ static const char *describe(const char *taker, const char *path)
                                 "LOR data as docs/formats/lor-data.md shows, or give an image with project --image";
     static const char list[] =
         ": it looks like list mode: make LOR data of it first (loraster events convert FILE counts.h5)";
+    static const char *const tables[] = {".csv", ".tsv", ".txt", ".root", NULL};
+    static const char table[] = ": tables become PETSIRD first: CSV by docs/guide/python.md#list-mode, ROOT by "
+                                "docs/guide/gate.md";
     if (access(path, R_OK) != 0) return ""; /* only files that can be read are described */
     const lr_file_kind kind = lr_file_kind_of(path);
     size_t row = 0;
     while (row < NUM_TAKERS && strcmp(takers[row].name, taker) != 0) row++;
     if (row == NUM_TAKERS || (takers[row].kinds & 1U << kind) != 0) return "";
+    const bool takes_counts = (takers[row].kinds & (1U << LR_FILE_DATA | 1U << LR_FILE_EVENTS)) != 0;
+    if (kind == LR_FILE_UNKNOWN && takes_counts && lr_path_ends_in(path, tables)) return table;
     if (kind == LR_FILE_DATA && lr_path_ends(path, ".hs")) return ""; /* these files also describe scanners */
     const bool is_list = kind == LR_FILE_EVENTS || kind == LR_FILE_PETSIRD;
     if (is_list && strcmp(taker, "sinogram") == 0) return list;

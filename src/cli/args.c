@@ -171,6 +171,8 @@ static const struct {
     {"simulate", "--contrast", PHANTOM_FIRST},
     {"simulate", "--at", PHANTOM_FIRST},
     {"simulate", "--value", PHANTOM_FIRST},
+    {"phantom", "--name", "its name stands alone (loraster phantom derenzo)"},
+    {"phantom", "--phantom", "its name stands alone (loraster phantom derenzo)"},
 };
 
 /* Reads one option and its value from argv, and returns the number of words that were read. The error about an unknown

@@ -385,7 +385,7 @@ const struct cli_option common_operator_options[] = {
     {"--deterministic", NULL, "the same bits in every run, where that is slower", NULL},
     {"--store", "WHEN", "keep the matrix in memory: auto, yes or no", CLI_WORDS("auto", "yes", "no")},
     {"--max-memory", "SIZE", "limit for it, and on a device, such as 512M or 4G; default: half", NULL},
-    {"--threads", "N", "default: all processors", NULL},
+    {"--threads", "N", "default 0: all processors", NULL},
     {0},
 };
 
@@ -464,7 +464,7 @@ lr_status setup_scanner(struct setup *setup, struct cli_args *args, lr_store sto
         .penetration = args_has(args, "--penetration"),
         .layers_alone = args_has(args, "--layers-alone"),
         .max_memory_bytes = args_bytes(args, "--max-memory", 0),
-        .threads = (int)args_int(args, "--threads", 0, args_from_1),
+        .threads = (int)args_int(args, "--threads", 0, args_from_0),
         .device = (int)args_int(args, "--device", 0, args_from_0),
         .log = &setup->report->log,
         .progress = &setup->report->progress,

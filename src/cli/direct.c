@@ -44,7 +44,7 @@ const struct cli_option direct_device_options[] = {
      "shared-memory (default for textures) or texture-cache",
      CLI_WORDS_OF(direct_variant_names)},
     {COMMON_DEVICE_OPTION},
-    {"--threads", "N", "default: all processors", NULL},
+    {"--threads", "N", "default 0: all processors", NULL},
     {0},
 };
 
@@ -129,7 +129,7 @@ lr_status direct_open(struct direct_setup *setup, struct cli_args *args, const s
         .num_views = work->num_views,
         .kernel = setup->kernel,
         .backend = backends[args_word(args, "--backend", backends, 0)],
-        .threads = (int)args_int(args, "--threads", 0, args_from_1),
+        .threads = (int)args_int(args, "--threads", 0, args_from_0),
         .device = (int)args_int(args, "--device", 0, args_from_0),
         .storage = (lr_direct_storage)args_word(args, "--storage", NULL, 0),
         .variant = (lr_direct_variant)(args_word(args, "--variant", direct_variant_names, -1) + 1),

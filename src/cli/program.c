@@ -236,8 +236,9 @@ static int run(struct report *report, const struct cli_verb *const *verbs, char 
     for (int k = 0; k < MOST_VERBS && verbs[k] != NULL; k++) names[k] = verbs[k]->name;
     snprintf(asked, sizeof(asked), "%s%s%s", first, family ? " " : "", family ? second : "");
     const char *nearest = args_nearest(asked, names);
-    if (strcmp(first, "scanner") == 0 && nearest == NULL && second != NULL && access(second, F_OK) == 0) {
-        report_error(report, LR_USAGE, "there is no verb %s: did you mean scanner show %s?", asked, second);
+    const bool has_show = strcmp(first, "scanner") == 0 || strcmp(first, "events") == 0;
+    if (has_show && nearest == NULL && second != NULL && access(second, F_OK) == 0) {
+        report_error(report, LR_USAGE, "there is no verb %s: did you mean %s show %s?", asked, first, second);
         return CLI_USAGE;
     }
     report_error(report, LR_USAGE, "there is no verb %s: %s%s%s", asked,

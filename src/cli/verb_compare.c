@@ -335,7 +335,7 @@ static lr_status run(struct cli_args *args)
         .backend = args_chosen(args, "--backend"),
         .samples = {1, 1, 1},
         .store = LR_STORE_NO,
-        .threads = (int)args_int(args, "--threads", 0, args_from_1),
+        .threads = (int)args_int(args, "--threads", 0, args_from_0),
         .log = &all->errors,
         .progress = &args->report->progress,
     };
@@ -398,7 +398,7 @@ static const struct cli_option options[] = {
     {"--source-mm", "MM", "FWHM of the sources, with the range of positrons; default: points", NULL},
     {"--backend", "NAME", "cpu, compute or native; default auto: the fastest",
      CLI_WORDS("auto", "cpu", "compute", "native")},
-    {"--threads", "N", "default: all processors", NULL},
+    {"--threads", "N", "default 0: all processors", NULL},
     {0},
 };
 

@@ -375,7 +375,7 @@ static lr_status run(struct cli_args *args)
         .rays = 4,
         .store = LR_STORE_AUTO,
         .max_memory_bytes = args_bytes(args, "--max-memory", (int64_t)11 << 29),
-        .threads = (int)args_int(args, "--threads", 0, args_from_1),
+        .threads = (int)args_int(args, "--threads", 0, args_from_0),
         .device = (int)args_int(args, "--device", 0, args_from_0),
         .log = &args->report->log,
         .progress = &demo.bar.within,
@@ -404,7 +404,7 @@ static const struct cli_option options[] = {
     {"--seed", "N", "of the Poisson counts; default 1", NULL},
     {COMMON_DEVICE_OPTION},
     {"--max-memory", "SIZE", "limit for the stored matrix; default 5632M", NULL},
-    {"--threads", "N", "default: all processors", NULL},
+    {"--threads", "N", "default 0: all processors", NULL},
     {0},
 };
 

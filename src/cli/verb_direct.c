@@ -234,7 +234,7 @@ static const struct cli_option photon_options[] = {
     {DIRECT_RADIAL_OPTIONS},
     {"--axial-mm", "MM", "FWHM along the axis, where lines are off; default 5.8", NULL},
     {"--seed", "N", "default 1", NULL},
-    {"--threads", "N", "default: all processors; the events are the same", NULL},
+    {"--threads", "N", "default 0: all processors; the events are the same", NULL},
     {0},
 };
 
@@ -359,7 +359,7 @@ static lr_status deposit_run(struct cli_args *args)
         .count = args_int(args, "--count", 100000, (const int64_t[]){1, INT64_C(1) << 40}),
         .seed = (uint64_t)args_int(args, "--seed", 1, args_seeds),
         .tof_resolution_ps = args_tof_ps(args),
-        .threads = (int)args_int(args, "--threads", 0, args_from_1),
+        .threads = (int)args_int(args, "--threads", 0, args_from_0),
         .log = &args->report->log,
         .progress = &args->report->progress,
         .emissions = &source.emissions,
@@ -517,7 +517,7 @@ static const struct cli_option factors_options[] = {
     {"--mu", "IMAGE", "attenuation map: the share of pairs that survive it, multiplied in", NULL},
     {COMMON_MU_UNIT_OPTION},
     {"--directions", "N", "lines through each voxel in each view; default 32", NULL},
-    {"--threads", "N", "default: all processors; the factors are the same", NULL},
+    {"--threads", "N", "default 0: all processors; the factors are the same", NULL},
     {"-o", "FILE", "histo-images of factors to write (HDF5), for recon --factors", NULL},
     {0},
 };

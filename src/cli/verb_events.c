@@ -13,6 +13,7 @@ struct opened {
     struct report *report;
     lr_events_source source;
     lr_scanner *scanner;
+    const char *scanner_path; /* the preset or file that `scanner` was read from */
     lr_lors *lors;
     lr_events_info info;
 };
@@ -33,6 +34,7 @@ static lr_status open_scanner(struct opened *opened, const char *name)
     if (path == NULL && source->format == LR_EVENTS_PETSIRD) path = source->path;
     if (path == NULL && source->format != LR_EVENTS_SIEMENS) path = source->companion;
     if (path == NULL) return LR_OK;
+    opened->scanner_path = path;
     opened->scanner = lr_scanner_read(path, &opened->report->log);
     opened->source.scanner = opened->scanner;
     return opened->scanner != NULL ? LR_OK : report_reason(opened->report);
@@ -290,7 +292,7 @@ static lr_status run_convert(struct cli_args *args)
                (long long)counts->delayeds, opened.source.path);
         if (counts->unknown_crystals > 0)
             printf(", without %lld of unknown crystals", (long long)counts->unknown_crystals);
-        printf("\n");
+        printf("; crystals are numbered as in %s\n", opened.scanner_path);
     }
 
 finish:

@@ -139,7 +139,7 @@ static const struct cli_option factor_options[] = {
     {"--mu", "IMAGE", "attenuation map: each LOR's share of pairs that survive it", NULL},
     {COMMON_MU_UNIT_OPTION},
     {"--efficiencies", "FILE", "one number per crystal (.npy, text or .petsird), multiplied in", NULL},
-    {"--threads", "N", "default: all processors", NULL},
+    {"--threads", "N", "default 0: all processors", NULL},
     {0},
 };
 

@@ -174,6 +174,22 @@ static lr_status write_readme(const struct sample *sample, const double emission
     return common_text_write(&text, report, "README.txt");
 }
 
+/* Refuses a folder whose scanner.yaml is not the sample's: somebody has changed it, or it is another sample's. */
+static lr_status check_folder(struct report *report, const struct sample *sample, const char *folder)
+{
+    char path[PATH_MAX], text[4096];
+    snprintf(path, sizeof(path), "%s/scanner.yaml", folder);
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) return LR_OK;
+    const size_t length = fread(text, 1, sizeof(text), file);
+    fclose(file);
+    return length == strlen(sample->scanner) && memcmp(text, sample->scanner, length) == 0
+               ? LR_OK
+               : report_error(report, LR_FAILED,
+                              "%s is not that of sample %s, and would be lost: name another folder (-o), or remove it",
+                              path, sample->name);
+}
+
 static lr_status get(struct cli_args *args)
 {
     const char *names[NUM_SAMPLES + 1] = {0}, *name = args->num_positional == 1 ? args->positional[0] : "";
@@ -191,6 +207,7 @@ static lr_status get(struct cli_args *args)
                       nearest != NULL ? nearest : "see loraster sample list");
     }
     CLI_TRY(args->status);
+    CLI_TRY(check_folder(args->report, sample, path));
 
     struct common_folder folder;
     const int here = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -22,7 +22,7 @@ static lr_status run(struct cli_args *args)
         .bench_frames = (int)args_int(args, "--bench-frames", 0, (const int64_t[]){1, 1000000}),
         .speed = &speed,
         .device = (int)args_int(args, "--device", 0, args_from_0),
-        .threads = (int)args_int(args, "--threads", 0, args_from_1),
+        .threads = (int)args_int(args, "--threads", 0, args_from_0),
         .log = &args->report->log,
         .progress = &args->report->progress,
     };
@@ -74,7 +74,7 @@ static const struct cli_option run_options[] = {
     {"--no-window", NULL, "draws where nobody sees it", NULL},
     {"--bench-frames", "N", "draws N frames, prints how fast and how soon the first, ends", NULL},
     {"--device", "N", "without a window: which usable device of loraster info; default 0", COMMON_DEVICE_NUMBER},
-    {"--threads", "N", "default: all processors", NULL},
+    {"--threads", "N", "default 0: all processors", NULL},
     {0},
 };
 

@@ -71,8 +71,8 @@ typedef struct lr_diagnosis {
  * errors: NULL if memory runs out. */
 LR_API lr_diagnosis *lr_scanner_examine(const lr_scanner_draft *draft, const lr_grid *grid, const lr_log *log);
 
-/* The findings about a scanner's radius and units alone, found in less than a millisecond. They include slips such as a
- * diameter for the radius. errors: NULL if memory runs out. */
+/* The suspicions about a scanner's radius, numbers around the ring, units and coincidence rules alone, found in less
+ * than a millisecond. They include slips such as a diameter for the radius. errors: NULL if memory runs out. */
 LR_API lr_diagnosis *lr_scanner_find_slips(const lr_scanner *scanner, const lr_log *log);
 
 /* Destroying NULL is allowed. */

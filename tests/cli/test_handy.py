@@ -265,6 +265,10 @@ class Seen(ProgramTest):
             told = self.good(f"phantom derenzo --grid 32,32,2 --voxel-mm {voxel_mm} -o d.nii").stderr
             self.assertIn(words, told)
             self.assertEqual("rods" in told, words != "")
+        for radius_mm, words in ((1.9, "a cylinder of 3.8 mm is small beside voxels of 2 mm"), (2, "")):
+            told = self.good(f"phantom cylinder --radius-mm {radius_mm} --grid 9,9,2 --voxel-mm 2 -o c.nii").stderr
+            self.assertIn(words, told)
+            self.assertEqual("small" in told, words != "")
 
     def test_a_point_is_a_wave(self):
         """A point at x is seen at the distance x cos(angle): at 0 degrees, the lowest row, on the right."""

@@ -71,7 +71,12 @@ class Mistakes(ProgramTest):
                            "narrow.yaml": SMALL_RING.replace("view_mm: 30", "view_mm: 8"),
                            "close.yaml": README_RING.replace("ring_pitch_mm: 22", "ring_pitch_mm: 10"),
                            "empty.petsird": "", "m.npz": "", "empty.h5": "", "eff.csv": "crystal,efficiency\n0,1\n",
-                           "few.txt": "1\n" * 127, "percent.txt": "100\n" * 128, "none.txt": "0\n" * 128}.items():
+                           "few.txt": "1\n" * 127, "percent.txt": "100\n" * 128, "none.txt": "0\n" * 128,
+                           "lors.txt": "1.0\n" * 300000, "killed.h5.part": "", "killed.h5.part-rows": "",
+                           "mmr.s.hdr": "!INTERFILE:=\n%SMS-MI header name space:=sinogram subheader\n",
+                           "field.yaml": README_RING.replace("view_mm: 80", "view_mm: 8"),
+                           "turned.yaml": README_RING.replace("modules: 16, rings: 2", "modules: 2, rings: 16"),
+                           }.items():
             self.write(name, text)
         for name, *values in (("x", 1.0), ("zero", 0.0), ("negative", -1.0, 1.0), ("faint", 1e-6), ("mm", 0.0096),
                               ("cm", 0.096), ("hu", 40.0, -1000.0), ("shifted", 1064.0, 24.0)):
@@ -97,6 +102,7 @@ class Mistakes(ProgramTest):
         self.good(f"factors --scanner {self.scanner} --efficiencies percent.txt -o zero.h5")
         self.set_to_zero("zero.h5")
         self.good(f"matrix {self.on_ring} --at 0,0,0 -o m.h5")
+        Path("x.nii.gz").write_bytes(gzip.compress(Path("x.nii").read_bytes()))
         Path("e.petsird.gz").write_bytes(gzip.compress(Path("e.petsird").read_bytes()))
 
     def set_to_zero(self, name):

@@ -277,6 +277,15 @@ static lr_status check_frames(struct measurement *measured)
                     "frame %d is from %g s to %g s, and events end at %g s: it has no events of its last %.3g s", count,
                     last->begin_s, last->end_s, end_s, left_s);
     }
+    double framed = 0;
+    for (int k = 0; k < count; k++) framed += costs[k];
+    if (framed < 0.5 * (double)measured->events.prompts) {
+        report_warn(report,
+                    "%.3g %% of the prompts lie in no frame: the frames are from %g s to %g s, and events from %g s to "
+                    "%g s: are the lengths of --frames in seconds?",
+                    100 - 100 * framed / (double)measured->events.prompts, request->intervals[0].begin_s, last->end_s,
+                    times_s[0], times_s[1]);
+    }
     measured->frame_range[0] = 0;
     measured->frame_range[1] = count;
     if (request->part[1] > 0) lr_share_range(costs, count, request->part, measured->frame_range);

@@ -100,8 +100,9 @@ static lr_status read_format(const lr_events_source *source, struct lr_event_str
                         S_ISDIR(facts.st_mode) ? "a folder" : "no regular file");
     }
     if (lr_head_begins(&head, "\x1f\x8b", 2)) {
-        return lr_error(source->log, LR_BAD_INPUT, "%s: is compressed: unpack it with gunzip and give what comes of it",
-                        source->path);
+        return lr_error(source->log, LR_BAD_INPUT, "%s: %s", source->path,
+                        lr_image_recognises(&head) ? "is no list mode"
+                                                   : "is compressed: unpack it with gunzip and give what comes of it");
     }
     return lr_error(source->log, LR_BAD_INPUT,
                     "%s: is no list mode by its first bytes or its name (" LR_EVENTS_READ

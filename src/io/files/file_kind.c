@@ -28,7 +28,7 @@ lr_file_kind lr_file_kind_of(const char *path)
 
     /* A file may fit several formats. The first that fits is taken. */
     if (format == LR_EVENTS_PETSIRD) return LR_FILE_PETSIRD;
-    if (lr_image_recognises(&head)) return LR_FILE_IMAGE;
+    if (lr_image_recognises(&head) && !lr_siemens_sinogram_recognises(&head)) return LR_FILE_IMAGE;
     if (format != LR_EVENTS_UNKNOWN) return LR_FILE_EVENTS;
     if (lr_view_session_recognises(head.bytes)) return LR_FILE_SESSION;
     if (is_hdf5 && lr_head_holds(&head, histo, sizeof(histo))) return LR_FILE_HISTO;

@@ -179,9 +179,8 @@ static lr_status check_text(const struct lr_yaml *yaml)
                        (byte >= 0x20 || byte == '\t' || byte == '\n' || byte == '\r');
         for (int k = 1; k < count && is_text; k++) is_text = continues_character((char)text[at + k]);
         if (!is_text) {
-            return lr_error(yaml->log, LR_BAD_INPUT,
-                            "%s: line %d holds the byte 0x%02x, so this is no UTF-8 text: save it as UTF-8", yaml->name,
-                            line, byte);
+            return lr_error(yaml->log, LR_BAD_INPUT, "%s: line %d holds the byte 0x%02x, so this is no %s", yaml->name,
+                            line, byte, byte < 0x20 ? "text" : "UTF-8 text: save it as UTF-8");
         }
         bool begins_line = at == 0;
         for (size_t k = 0; byte == '%' && k < sizeof(breaks) / sizeof(breaks[0]); k++) {
@@ -196,6 +195,61 @@ static lr_status check_text(const struct lr_yaml *yaml)
         at += count;
     }
     return LR_OK;
+}
+
+/* Asks about the bracket that is still open before an error, because libfyaml finds that error in a later line. */
+static void ask_for_bracket(const struct lr_yaml *yaml, const struct fy_diag_error *report, char question[96])
+{
+    enum { DEEPEST = 32 };
+    int lines[DEEPEST], depth = 0, line = 1, column = 1; /* lines: those of the open brackets */
+    char brackets[DEEPEST], before = ' ', quote = '\0';
+    for (const char *at = yaml->text; *at != '\0' && (line < report->line || column < report->column); before = *at++) {
+        const bool begins = strchr(" \t\n,[{", before) != NULL;
+        column += !continues_character(*at);
+        if (quote == '\0' && begins && *at == '#') {
+            at += strcspn(at, "\n") - 1;
+            continue;
+        }
+        if (*at == '\n') {
+            line++;
+            column = 1;
+        } else if (quote != '\0') {
+            if (*at == quote) quote = '\0';
+        } else if (begins && (*at == '"' || *at == '\'')) {
+            quote = *at;
+        } else if (depth < DEEPEST && (*at == '{' || *at == '[')) {
+            brackets[depth] = *at;
+            lines[depth++] = line;
+        } else if (depth > 0 && (*at == '}' || *at == ']')) {
+            depth--;
+        }
+    }
+    if (depth > 0 && (lines[depth - 1] < report->line || strstr(report->msg, "mismatched") != NULL))
+        snprintf(question, 96, ": is the '%c' of line %d closed?", brackets[depth - 1], lines[depth - 1]);
+}
+
+/* Asks about the line that libfyaml cannot fit to the lines before it. */
+static void ask_for_indentation(const struct lr_yaml *yaml, const struct fy_diag_error *report, char question[96])
+{
+    const bool goes_on = strstr(report->msg, "multiline") != NULL; /* the error is in the line before */
+    int before = 0, indent_before = 0, number = 1;
+    if (!goes_on && strstr(report->msg, "indentation") == NULL) return;
+    for (const char *line = yaml->text, *next; *line != '\0'; line = next, number++) {
+        next = line + strcspn(line, "\n");
+        next += *next == '\n';
+        const int indent = (int)strspn(line, " ");
+        if (strchr("\t\r\n#", line[indent]) != NULL) continue; /* strchr finds the end of the text, too */
+        if (number >= report->line + goes_on && before > 0) {
+            if (goes_on && indent <= indent_before)
+                snprintf(question, 96, ": does line %d lack a colon?", before);
+            else if (indent != indent_before)
+                snprintf(question, 96, ": line %d is indented %s than line %d", number,
+                         indent > indent_before ? "deeper" : "less", before);
+            return;
+        }
+        before = number;
+        indent_before = indent;
+    }
 }
 
 static void report_syntax(const struct lr_yaml *yaml)
@@ -213,8 +267,10 @@ static void report_syntax(const struct lr_yaml *yaml)
         return;
     }
     const struct place place = {report->line, report->column, 1};
-    char sentence[MAX_SENTENCE + 1];
-    snprintf(sentence, sizeof(sentence), "not valid YAML: %s", report->msg);
+    char sentence[MAX_SENTENCE + 1], question[96] = "";
+    ask_for_bracket(yaml, report, question);
+    if (question[0] == '\0') ask_for_indentation(yaml, report, question);
+    snprintf(sentence, sizeof(sentence), "not valid YAML: %s%s", report->msg, question);
     say_at(yaml, &place, LR_LOG_ERROR, LR_BAD_INPUT, sentence);
 }
 
@@ -584,6 +640,11 @@ lr_status lr_yaml_read_fields(const struct lr_yaml *yaml, const struct lr_yaml_m
             if (word[0] != '\0' && word[strspn(word, "0123456789")] == '\0' && whole[0] != '\0' &&
                 whole[strspn(whole, "+-0123456789")] == '\0')
                 return lr_yaml_error(yaml, at, "unknown key '%s': decimals have a point: %s.%s", word, whole, word);
+            for (int n = 0; mapping->below != NULL && mapping->below[n][0] != NULL; n++) {
+                if (strcmp(word, mapping->below[n][0]) == 0)
+                    return lr_yaml_error(yaml, at, "unknown key '%s': it stands below '%s': indent it there", word,
+                                         mapping->below[n][1]);
+            }
             const char *near = lr_nearest_word(word, names, (size_t)num_fields);
             return near != NULL && word[0] != '\0'
                        ? lr_yaml_error(yaml, at, "unknown key '%s'; did you mean '%s'?", word, near)

@@ -173,9 +173,19 @@ static bool is_projdata(const char *path)
 
 static lr_status refuse_bins(const char *path, const lr_log *log)
 {
-    return path != NULL && lr_path_ends(path, ".s")
-               ? lr_error(log, LR_BAD_INPUT, "%s holds bins without saying which: name the header, which ends in .hs",
-                          path)
+    if (path == NULL) return LR_OK;
+    if (lr_path_ends(path, ".s")) {
+        return lr_error(log, LR_BAD_INPUT, "%s holds bins without saying which: name the header, which ends in .hs",
+                        path);
+    }
+    struct lr_file_head head;
+    lr_file_head_read(path, &head);
+    return lr_siemens_sinogram_recognises(&head)
+               ? lr_error(
+                     log, LR_BAD_INPUT,
+                     "%s heads a Siemens sinogram, which is not read: make STIR's projection data (.hs) of it with "
+                     "STIR, or take the list mode (.l) of the same scan",
+                     path)
                : LR_OK;
 }
 

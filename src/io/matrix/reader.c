@@ -6,16 +6,19 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "io/files/output.h"
 #include "io/files/regular_file.h"
 #include "model/lors/selection.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* Number of values that are read at a time. */
 enum { PIECE = 1 << 17 };
@@ -44,6 +47,16 @@ lr_matrix_file *lr_matrix_file_open(const char *path, const lr_log *log)
         if (stream == NULL || ferror(stream))
             status = lr_error(log, LR_BAD_INPUT, "cannot read %s: %s", file->path, lr_error_text(errno, text));
         if (stream != NULL) fclose(stream);
+    }
+    /* A run that was killed leaves TARGET.part and TARGET.part-rows. */
+    char rows[PATH_MAX] = "";
+    const bool is_part = status == LR_OK && lr_path_ends(file->path, ".part");
+    if (status == LR_OK) snprintf(rows, sizeof(rows), "%s%s", file->path, is_part ? "-rows" : ".part-rows");
+    if (status == LR_OK && (is_part || access(file->path, F_OK) != 0) && access(rows, F_OK) == 0) {
+        status = lr_error(log, LR_BAD_INPUT,
+                          "%s is unfinished: if its run has ended, give the same command again: resuming goes on with "
+                          "its rows",
+                          file->path);
     }
     if (status == LR_OK) status = is_zip ? lr_matrix_npz_open(&file->source) : lr_matrix_hdf5_open(&file->source);
     if (status != LR_OK) {

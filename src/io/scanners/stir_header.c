@@ -159,6 +159,12 @@ bool lr_stir_header_recognises(const struct lr_file_head *head)
            (lr_path_ends(head->path, ".hs") && strstr(text, ":=") != NULL);
 }
 
+bool lr_siemens_sinogram_recognises(const struct lr_file_head *head)
+{
+    static const char name_space[] = "sinogram subheader";
+    return lr_stir_header_recognises(head) && lr_head_holds(head, name_space, strlen(name_space));
+}
+
 /* --- the header --- */
 
 static const char *read_word(const struct draft *draft, const char *key, const char *fallback)

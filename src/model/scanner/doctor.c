@@ -176,17 +176,17 @@ lr_diagnosis *lr_scanner_find_slips(const lr_scanner *scanner, const lr_log *log
     if (!examination.failed) {
         lr_examine_arc(&examination);
         lr_examine_units(&examination);
+        lr_examine_rules(&examination);
     }
     lr_scanner_draft_destroy(draft);
     lr_diagnosis *diagnosis = finish(&examination);
     const int count = diagnosis != NULL ? diagnosis->num_findings : 0;
     for (int k = 0, kept = 0; k < count; k++) {
         lr_finding *finding = &diagnosis->findings[k];
-        if (finding->kind == LR_FINDING_RADIUS || finding->kind == LR_FINDING_UNITS) {
+        if (finding->severity == LR_SUSPECT) {
             diagnosis->findings[kept++] = *finding;
         } else {
             diagnosis->num_findings--;
-            diagnosis->num_suspects -= finding->severity == LR_SUSPECT;
             lr_free_all(finding->sentence, finding->remedy);
         }
     }

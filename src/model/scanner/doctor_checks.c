@@ -127,12 +127,13 @@ void lr_examine_arc(struct lr_examination *examination)
 {
     const struct lr_belt *belt = &examination->belt;
     const double width = belt->width_mm, radius = belt->radius_mm, filled_mm = width / (2 * LR_PI);
-    if (!belt->closed) return;
+    if (!belt->closed && belt->count != 2) return; /* two modules are looked at for swapped numbers alone */
     const bool is_round = belt->count >= least_round;
     const double ratio = width / (2 * LR_PI * radius);
     if (is_round ? ratio >= wide_gaps && ratio <= too_full : ratio >= half_open) return;
     char swap[128];
     const char *swap_remedy = say_swap(examination, ratio, swap), *join = swap[0] != '\0' ? "; or " : "";
+    if (!belt->closed && swap[0] == '\0') return;
 
     struct lr_finding_head head = {
         LR_SUSPECT, LR_FINDING_RADIUS, {-1, -1}, "check whether radius_mm is given from the axis to the front faces"};

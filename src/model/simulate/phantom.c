@@ -64,6 +64,7 @@ struct lr_rod *lr_derenzo_rods(double radius_mm, int *num_rods, const lr_log *lo
 #define DEFAULT_RADIUS_SHARE 0.46
 #define DEFAULT_SUBSAMPLES 4
 #define MAX_SUBSAMPLES 64
+#define MOST_DERENZO_MM 1000 /* a radius that has about a quarter of a million rods */
 
 /* --- shapes --- */
 
@@ -175,6 +176,13 @@ static lr_status draw_derenzo(const struct canvas *canvas)
                         "use a wider grid",
                         least_mm, canvas->radius_mm);
     }
+    if (canvas->radius_mm > MOST_DERENZO_MM) {
+        return lr_error(canvas->log, LR_USAGE,
+                        "the derenzo phantom has rods of %g to %g mm, too many of which fill a radius of %.6g mm (at "
+                        "most %d mm): are the voxels in mm?",
+                        lr_derenzo_diameters_mm[0], lr_derenzo_diameters_mm[LR_DERENZO_SECTORS - 1], canvas->radius_mm,
+                        MOST_DERENZO_MM);
+    }
     int num_rods = 0;
     struct lr_rod *rods = lr_derenzo_rods(canvas->radius_mm, &num_rods, canvas->log);
     if (rods == NULL) return LR_FAILED;
@@ -203,6 +211,14 @@ static lr_status draw_derenzo(const struct canvas *canvas)
     return status;
 }
 
+/* Says if shapes are so narrow that there may be no voxel that lies within one. */
+static void note_small(const struct canvas *canvas, const char *shapes, double diameter_mm, double voxel_mm)
+{
+    if (diameter_mm >= 2 * voxel_mm) return;
+    lr_info(canvas->log, "%s of %.3g mm %s small beside voxels of %g mm: no voxel may have %s whole activity", shapes,
+            diameter_mm, shapes[0] == 'a' ? "is" : "are", voxel_mm, shapes[0] == 'a' ? "its" : "their");
+}
+
 /* A body and six spheres of activity 1 on a circle in the grid's middle plane. */
 struct spheres {
     double body_radius_mm, circle_mm; /* radii of body and circle that belong to diameters_mm */
@@ -218,12 +234,7 @@ static lr_status draw_body(const struct canvas *canvas, const struct spheres *sp
     const double scale = canvas->radius_mm / spheres->body_radius_mm;
     const double background = 1.0 / (canvas->contrast != 0.0 ? canvas->contrast : spheres->contrast);
     const double *voxel_mm = canvas->image->grid.voxel_mm;
-    const double wide_mm = fmax(voxel_mm[0], fmax(voxel_mm[1], voxel_mm[2])),
-                 smallest_mm = scale * spheres->diameters_mm[0];
-    if (smallest_mm < 2 * wide_mm)
-        lr_info(canvas->log,
-                "spheres of %.3g mm are small beside voxels of %g mm: no voxel may have their whole activity",
-                smallest_mm, wide_mm);
+    note_small(canvas, "spheres", scale * spheres->diameters_mm[0], fmax(voxel_mm[0], fmax(voxel_mm[1], voxel_mm[2])));
     struct canvas with_shape = *canvas;
     with_shape.num_shapes = 7;
     LR_TRY(draw_cylinder(&with_shape, canvas->centre_mm, canvas->radius_mm, background));
@@ -336,6 +347,8 @@ lr_image *lr_phantom_create_sized(size_t given_bytes, const lr_phantom_params *g
 
     canvas.image = lr_image_create(grid, params->log);
     if (canvas.image == NULL) return NULL;
+    if (kind == CYLINDER)
+        note_small(&canvas, "a cylinder", 2 * canvas.radius_mm, fmax(grid->voxel_mm[0], grid->voxel_mm[1]));
     const lr_status status = kind == DERENZO       ? draw_derenzo(&canvas)
                              : kind == SPHERES     ? draw_body(&canvas, &six_sizes)
                              : kind == SIX_SPHERES ? draw_body(&canvas, &six_equal)
