@@ -73,7 +73,7 @@ void recon_list_causes(const void *user, char *text, size_t size)
                   (long long)listmode->sensitivity_left);
     }
     if (measured->blind_voxels > 0) {
-        add_cause(text, size, "%lld voxels of histo-images with counts have a factor of 0",
+        add_cause(text, size, "%lld histo-image voxels with counts have a factor of 0",
                   (long long)measured->blind_voxels);
     }
     if (measured->request->family == RECON_CORRESPONDENCE && info->mode == LR_MODE_SAMPLED)

@@ -58,7 +58,7 @@ static lr_status on_iteration(void *user, const lr_iteration *done)
         /* Iterations that compute the likelihood say what is left out; others say it once. */
         if (run->num_done == 1 && measured->blind_voxels > 0) {
             report_info(report,
-                        "%lld voxels of histo-images with %.4g counts are left out: --factors is 0 there (no line of "
+                        "%lld histo-image voxels with %.4g counts are left out: --factors is 0 there (no line of "
                         "the view is measured)",
                         (long long)measured->blind_voxels, measured->blind_counts);
         }
