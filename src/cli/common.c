@@ -50,6 +50,12 @@ lr_events_source common_events_source(struct cli_args *args, const char *path)
     };
 }
 
+const char *common_events_scanner(const char *path, const char *map)
+{
+    const lr_events_format format = path != NULL && map == NULL ? lr_events_recognise(path) : LR_EVENTS_UNKNOWN;
+    return format == LR_EVENTS_PETSIRD || format == LR_EVENTS_SAFIR ? path : map;
+}
+
 void common_text_begin(struct common_text *text)
 {
     *text = (struct common_text){.stream = NULL};
@@ -166,6 +172,12 @@ bool common_is_device(const char *path)
 {
     struct stat status;
     return stat(path, &status) == 0 && !S_ISDIR(status.st_mode) && !S_ISREG(status.st_mode);
+}
+
+bool common_is_same_file(const char *one, const char *other)
+{
+    struct stat a, b;
+    return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
 bool common_is_standard_output(const char *path)

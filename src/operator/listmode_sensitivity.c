@@ -832,6 +832,15 @@ lr_status lr_listmode_sensitivity(struct lr_operator *op, float *values)
         line_sum_close(&sum);
     }
     for (int k = 0; status == LR_OK && k < plan.num_pieces; k++) status = run_piece(&plan, &plan.pieces[k], &result);
+
+    /* A tube is wider than its line, so it also reaches voxels that no line meets. Nothing measured determines the
+     * emissions there, and they would grow. The paper's tubes and blobs keep their whole width. */
+    const bool is_exact = family->info.kernel == LR_LISTMODE_EXACT;
+    const bool keeps = family->info.tube.as_paper || family->info.blobs.radius_mm > 0;
+    const int whole_voxel = 1 << 20, whole[3] = {whole_voxel, whole_voxel, whole_voxel};
+    if (status == LR_OK && family->lors->scanner != NULL)
+        status = lr_coverage_check(&family->grid, is_exact ? family->model.samples : whole, family->lors->scanner,
+                                   keeps ? NULL : values, op->params.log);
     if (status != LR_OK) goto done;
 
     lr_listmode_info *info = &family->info;

@@ -309,7 +309,8 @@ static lr_status start_with(struct recon *recon)
 
     LR_TRY(lr_find_level(&recon->compared, recon->seen_counts, &recon->level));
     if (recon->rule->is_penalised) {
-        const struct lr_penalty_base base = {&recon->image, &recon->correction, recon->subsets.count, recon->level};
+        const struct lr_penalty_base base = {&recon->image, &recon->correction, recon->subsets.count, recon->level,
+                                             recon->params->log};
         LR_TRY(lr_penalty_start(&recon->penalty, &base));
     }
 
@@ -657,7 +658,7 @@ static lr_status iterate(struct recon *recon, int number)
             } else {
                 lr_warn(recon->params->log,
                         "%lld %s%s with %g count%s (%.3g %% of all) %s left out, and the image misses %s: no active "
-                        "voxel reaches %s. %s a larger grid, or check grid and scanner",
+                        "voxel reaches %s. %s a larger grid, or check its origin and the scanner",
                         lors, what, one ? "" : "s", counts, counts == 1.0 ? "" : "s", 100.0 * share, one ? "is" : "are",
                         one ? "it" : "them", one ? "it" : "them",
                         recon->compared.has_additive ? "Take"

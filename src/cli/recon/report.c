@@ -339,13 +339,15 @@ void recon_report(const struct recon_run *run, bool stopped)
         end_json(&json, run);
         return;
     }
+    char frame[32] = ""; /* the names of files number other frames */
+    if (measured->request->frames_in_one) snprintf(frame, sizeof(frame), "frame %d, ", measured->frame + 1);
     if (!last->has_fit) {
-        printf("%s: iteration %d, %.9g %s\n", run->output, last->number, emissions(run), unit_of(measured));
+        printf("%s: %siteration %d, %.9g %s\n", run->output, frame, last->number, emissions(run), unit_of(measured));
         return;
     }
     const bool is_composed = measured->request->combine == RECON_PAPER;
-    printf("%s: iteration %d, %.9g %s, log-likelihood %.9g%s, %.9g of %.9g counts used\n", run->output, last->number,
-           emissions(run), unit_of(measured), last->log_likelihood, is_composed ? "" : " before its update",
+    printf("%s: %siteration %d, %.9g %s, log-likelihood %.9g%s, %.9g of %.9g counts used\n", run->output, frame,
+           last->number, emissions(run), unit_of(measured), last->log_likelihood, is_composed ? "" : " before its update",
            last->measured_counts, last->measured_counts + last->left_out_counts);
 }
 
