@@ -159,7 +159,7 @@ static const struct {
 };
 
 /* Options that a verb lacks although users expect them, and what to do instead. */
-#define PHANTOM_FIRST(words)                                                                                                \
+#define PHANTOM_FIRST(words)                                                                                           \
     "make the phantom first (loraster phantom " words " --grid ... -o p.nii), and give it as --image p.nii"
 static const struct {
     const char *verb, *option, *words;

@@ -548,6 +548,15 @@ static void note_small_map(const struct setup *setup)
                     100 * covered);
 }
 
+void setup_warn_of_air(const struct setup *setup, const lr_image *image, double most, const char *causes)
+{
+    const double share = setup->mu != NULL ? lr_mu_map_share_in_air(setup->mu, image) : 0;
+    if (share > most)
+        report_warn(setup->report,
+                    "%.2g %% of the emissions lie where --mu has air: is the origin in its file right%s?", 100 * share,
+                    causes);
+}
+
 lr_status setup_grid(struct setup *setup, struct cli_args *args, const lr_grid *image)
 {
     const char *like = args_text(args, "--like");

@@ -107,6 +107,10 @@ lr_status setup_grid(struct setup *setup, struct cli_args *args, const lr_grid *
  * reported. */
 lr_image *setup_read_image(struct setup *setup, struct cli_args *args, const char *path);
 
+/* Warns if more than this share of an image's emissions lies where the map of --mu has air. causes: other causes, added to
+ * the sentence. */
+void setup_warn_of_air(const struct setup *setup, const lr_image *image, double most, const char *causes);
+
 /* Makes a grid for verbs that need only points: one voxel in the middle of the modules. */
 void setup_point_grid(struct setup *setup);
 

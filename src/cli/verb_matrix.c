@@ -399,7 +399,7 @@ static lr_status write_rows(const struct setup *setup, const struct request *req
         for (int64_t k = 0; !any && k < asked->num_lors; k++) any = lr_lors_in_coincidence(setup->lors, asked->lors[k]);
         report_warn(setup->report, "%s: none of the %lld rows has an element: %s", request->output,
                     (long long)written->rows,
-                    any ? "no LOR in coincidence that was asked for passes what was asked for"
+                    any ? "no line of a LOR in coincidence passes the voxels"
                         : "none of the LORs that were asked for is in coincidence");
     } else if (status == LR_OK && request->num_points > 0 && written->empty_rows > 0) {
         report_warn(setup->report,

@@ -299,3 +299,7 @@ lr_status lr_listmode_arrange(const struct lr_listmode_family *family, struct lr
 /* Computes the sensitivity of all LORs from which events come. The standard errors of the mean voxel and of the worst
  * voxel are written into the info and the log. values: [num_voxels]. */
 lr_status lr_listmode_sensitivity(struct lr_operator *op, float *values);
+
+/* Calls lr_coverage_check for the operator's grid, unless the scanner is not known. A voxel is beyond the detectors if
+ * no line between modules meets it, or with exact elements, none of its sample points. */
+lr_status lr_listmode_cover(const struct lr_operator *op, float *values, const lr_log *log);

@@ -57,7 +57,8 @@ static void add_side(struct hull *hull, const lr_scanner *scanner, const double 
 
 /* Counts the voxels of a row along x that are on the inner side of all planes. Each plane cuts an interval from the
  * row. *begin: index of the first of these voxels along x. */
-static int64_t count_row(const struct hull *hull, const lr_grid *grid, const int samples[3], int64_t row, int64_t *begin)
+static int64_t count_row(const struct hull *hull, const lr_grid *grid, const int samples[3], int64_t row,
+                         int64_t *begin)
 {
     double first = 0.0, last = grid->size[0] - 1.0, start_mm[3];
     lr_grid_voxel_centre(grid, row * grid->size[0], start_mm);

@@ -251,14 +251,14 @@ static lr_status sum_sensitivity(struct recon *recon, int k, lr_vector *sensitiv
         lr_vector *all = &recon->all_sensitivity;
         if (all->count == 0) {
             LR_TRY(make_vector(recon, "the sensitivity", sensitivity->count, all));
-            LR_TRY(lr_operator_sensitivity(recon->params->op, NULL, all));
+            LR_TRY(lr_updates_sensitivity(recon->params->op, NULL, all));
             LR_TRY(lr_comm_sum(recon->ranks.comm, all));
         }
         LR_TRY(lr_vector_fill(sensitivity, recon->subsets.list[k].share));
         return lr_vector_multiply(sensitivity, all);
     }
 
-    LR_TRY(lr_operator_sensitivity(op, pairs, sensitivity));
+    LR_TRY(lr_updates_sensitivity(op, pairs, sensitivity));
     return lr_comm_sum(recon->ranks.comm, sensitivity);
 }
 

@@ -151,10 +151,11 @@ lr_status lr_penalty_start(struct lr_penalty *penalty, const struct lr_penalty_b
         LR_TRY(lr_vector_add_up(scale, NULL, &weights));
         const double ratio = 2.0 * prior->beta * weights.sum / data.sum;
         if (data.sum > 0.0 && ratio > too_much) {
-            lr_warn(base->log,
-                    "beta %g lets the prior outweigh the data, and the image becomes flat: take one of about %.2g, which "
-                    "smooths much, or a smaller one",
-                    prior->beta, prior->beta * much / ratio);
+            lr_warn(
+                base->log,
+                "beta %g lets the prior outweigh the data, and the image becomes flat: take one of about %.2g, which "
+                "smooths much, or a smaller one",
+                prior->beta, prior->beta * much / ratio);
         }
         LR_TRY(lr_vector_add_scaled(sum, 2.0 * prior->beta, scale));
     }

@@ -159,6 +159,7 @@ static void test_odd_fields_are_explained(void **state)
                  {{64, 140, 140}, {4, 4, 4}, "axes swapped"},
                  {{140, 64, 140}, {4, 4, 4}, "axes swapped"},
                  {{64, 64, 140}, {4, 4, 4}, "axes swapped"},
+                 {{40, 80, 80}, {4, 4, 4}, "axes swapped"},
                  {{1, 1, 1}, {0.1, 0.1, 0.1}, NULL},   /* a point */
                  {{16, 16, 16}, {2, 2, 2}, NULL},      /* regions of interest */
                  {{200, 200, 1}, {0.5, 0.5, 4}, NULL}, /* a slice */

@@ -11,8 +11,8 @@
 #include "io/events/event_stream.h"
 #include "io/files/number_type.h"
 #include "io/files/regular_file.h"
-#include "io/scanners/scanner_formats.h"
 #include "io/scanners/crystal_map.h"
+#include "io/scanners/scanner_formats.h"
 
 #include <dirent.h>
 #include <errno.h>
