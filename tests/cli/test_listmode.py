@@ -56,7 +56,7 @@ class Listmode(ProgramTest):
         self.good(f"simulate --scanner {self.scanner} {GRID} --phantom spheres --counts 2e3 -o ev.petsird")
         common = f"--operator listmode --scanner {self.scanner} --events ev.petsird --iterations 3"
         short, longer = (self.image(common, grid)[1] for grid in (GRID, GRID.replace("12,4", "12,6")))
-        self.assertEqual(longer[:144] + longer[-144:], [0] * 288)
+        self.assertFalse(any(longer[:144] + longer[-144:]))
         for one, other in zip(short, longer[144:-144]):
             self.assertAlmostEqual(one, other, delta=1e-4 * max(short))
 
