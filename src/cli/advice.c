@@ -16,6 +16,7 @@
 static const struct {
     const char *words, *advice;
 } answers[] = {
+    {"is the grid's origin right, which", " (--origin-mm, or the origin in the image's file)"},
     {"are they Hounsfield units?", " (--mu-unit hu)"},
     {"is the map in 1/cm or 1/mm?", " (--mu-unit)"},
     {"it looks like 1/mm; if so, leave out the unit", " (--mu-unit 1/cm)"},

@@ -159,18 +159,17 @@ static const struct {
 };
 
 /* Options that a verb lacks although users expect them, and what to do instead. */
-#define PHANTOM_FIRST                                                                                                  \
-    "make the phantom first (loraster phantom cylinder --radius-mm 20 --grid ... -o p.nii), and give it as --image "   \
-    "p.nii"
+#define PHANTOM_FIRST(words)                                                                                           \
+    "make the phantom first (loraster phantom " words " --grid ... -o p.nii), and give it as --image p.nii"
 static const struct {
     const char *verb, *option, *words;
 } elsewhere[] = {
     {"simulate", "--scatter",
      "scatter is not simulated: GATE's list mode has it (docs/guide/gate.md), and recon --additive takes its estimate"},
-    {"simulate", "--radius-mm", PHANTOM_FIRST},
-    {"simulate", "--contrast", PHANTOM_FIRST},
-    {"simulate", "--at", PHANTOM_FIRST},
-    {"simulate", "--value", PHANTOM_FIRST},
+    {"simulate", "--radius-mm", PHANTOM_FIRST("cylinder --radius-mm 20")},
+    {"simulate", "--contrast", PHANTOM_FIRST("spheres --contrast 4")},
+    {"simulate", "--at", PHANTOM_FIRST("point --at 10,0,0")},
+    {"simulate", "--value", PHANTOM_FIRST("cylinder --value 2")},
     {"phantom", "--name", "its name stands alone (loraster phantom derenzo)"},
     {"phantom", "--phantom", "its name stands alone (loraster phantom derenzo)"},
 };

@@ -50,6 +50,12 @@ lr_events_source common_events_source(struct cli_args *args, const char *path)
     };
 }
 
+const char *common_events_scanner(const char *path, const char *map)
+{
+    const lr_events_format format = path != NULL && map == NULL ? lr_events_recognise(path) : LR_EVENTS_UNKNOWN;
+    return format == LR_EVENTS_PETSIRD || format == LR_EVENTS_SAFIR ? path : map;
+}
+
 void common_text_begin(struct common_text *text)
 {
     *text = (struct common_text){.stream = NULL};
@@ -166,6 +172,12 @@ bool common_is_device(const char *path)
 {
     struct stat status;
     return stat(path, &status) == 0 && !S_ISDIR(status.st_mode) && !S_ISREG(status.st_mode);
+}
+
+bool common_is_same_file(const char *one, const char *other)
+{
+    struct stat a, b;
+    return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
 bool common_is_standard_output(const char *path)
@@ -530,6 +542,15 @@ static void note_small_map(const struct setup *setup)
     if (covered < 0.5)
         report_info(setup->report, "the map of --mu covers %.2g %% of the grid: nothing is attenuated outside of it",
                     100 * covered);
+}
+
+void setup_warn_of_air(const struct setup *setup, const lr_image *image, double most, const char *causes)
+{
+    const double share = setup->mu != NULL ? lr_mu_map_share_in_air(setup->mu, image) : 0;
+    if (share > most)
+        report_warn(setup->report,
+                    "%.2g %% of the emissions lie where --mu has air: is the origin in its file right%s?", 100 * share,
+                    causes);
 }
 
 lr_status setup_grid(struct setup *setup, struct cli_args *args, const lr_grid *image)

@@ -64,6 +64,10 @@ extern const struct cli_option common_operator_options[];
  * or a header determines the format. It is an error if both --crystal-map and --header are given (args_complain). */
 lr_events_source common_events_source(struct cli_args *args, const char *path);
 
+/* Returns the file that describes the scanner of the list mode `path`: its crystal map, or itself if it is PETSIRD, or
+ * SAFIR with the map beside it. NULL = none, or path is NULL. map: --crystal-map; NULL = not given. */
+const char *common_events_scanner(const char *path, const char *map);
+
 /* Returns the call's status from the surrounding function if the call fails. */
 #define CLI_TRY(call)                                                                                                  \
     do {                                                                                                               \
@@ -102,6 +106,10 @@ lr_status setup_grid(struct setup *setup, struct cli_args *args, const lr_grid *
 /* Reads an image. An image without a grid (.npy) lies on the grid of --grid or --like. Returns NULL on failure,
  * reported. */
 lr_image *setup_read_image(struct setup *setup, struct cli_args *args, const char *path);
+
+/* Warns if more than this share of an image's emissions lies where the map of --mu has air. causes: other causes, added to
+ * the sentence. */
+void setup_warn_of_air(const struct setup *setup, const lr_image *image, double most, const char *causes);
 
 /* Makes a grid for verbs that need only points: one voxel in the middle of the modules. */
 void setup_point_grid(struct setup *setup);
@@ -165,6 +173,9 @@ bool common_is_device(const char *path);
 /* The name of an image that is written next to the output, or instead of it: OUT.nii.gz, ".iter" and 5 give
  * OUT.iter5.nii.gz. The output's name must have an ending. */
 void common_numbered_path(char path[PATH_MAX], const char *output, const char *mark, int number);
+
+/* True if both paths exist and name one file. */
+bool common_is_same_file(const char *one, const char *other);
 
 /* True if `path` is the file to which standard output goes, such as /dev/stdout. */
 bool common_is_standard_output(const char *path);

@@ -260,7 +260,7 @@ static lr_status open_source(struct source *source, struct cli_args *args, struc
     const lr_log *log = &args->report->log;
     const char *name = args_text(args, "--scanner"), *path = source->events.path;
     if (path != NULL) source->events.companion = args_text(args, "--crystal-map");
-    if (name == NULL && path != NULL && lr_events_recognise(path) == LR_EVENTS_PETSIRD) name = path;
+    if (name == NULL) name = common_events_scanner(path, source->events.companion);
     if (name == NULL) name = args_required(args, "--scanner");
     CLI_TRY(args->status);
     source->scanner = lr_scanner_read(name, log);

@@ -30,9 +30,8 @@ static void close_opened(struct opened *opened)
 static lr_status open_scanner(struct opened *opened, const char *name)
 {
     const lr_events_source *source = &opened->source;
-    const char *path = name;
-    if (path == NULL && source->format == LR_EVENTS_PETSIRD) path = source->path;
-    if (path == NULL && source->format != LR_EVENTS_SIEMENS) path = source->companion;
+    const bool is_map = source->format != LR_EVENTS_SIEMENS; /* the companion of Siemens list mode is a header */
+    const char *path = name != NULL ? name : common_events_scanner(source->path, is_map ? source->companion : NULL);
     if (path == NULL) return LR_OK;
     opened->scanner_path = path;
     opened->scanner = lr_scanner_read(path, &opened->report->log);
@@ -381,6 +380,10 @@ static lr_status run_merge(struct cli_args *args)
     double stated_s = 0, duration_s = 0; /* stated_s: sum of durations in headers; duration_s: sum of durations of whole
                                             lists; NaN = one is unknown */
     if (count < 2) args_complain(args, "events merge needs two lists or more");
+    for (int k = 1; k < count; k++)
+        for (int j = 0; j < k; j++)
+            if (common_is_same_file(paths[j], paths[k]))
+                report_warn(args->report, "%s is merged twice, and all of its events count twice", paths[k]);
     struct opened opened = {.report = args->report};
     if (args->status == LR_OK) opened.source = source_of(args, paths[0]);
     if (args->status != LR_OK) return args->status;

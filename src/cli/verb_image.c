@@ -6,6 +6,7 @@
 #include "pictures.h"
 #include "verbs.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -28,16 +29,24 @@ static lr_status run_smooth(struct cli_args *args)
     const int count = lr_image_num_frames(input, &all.step_s);
     lr_image **images = calloc((size_t)count + 1, sizeof(*images));
     lr_status status = images != NULL ? LR_OK : report_error(args->report, LR_FAILED, "no memory for %d images", count);
-    double sum = 0;
+    double sum = 0, before = 0;
+    int narrow = -1; /* an axis along which the Gaussian does not reach other voxels; -1 = none */
     for (int k = 0; status == LR_OK && k < (count > 1 ? count : 1); k++) {
         lr_image *image = count > 1 ? lr_image_read_frame(input, k + 1, log) : setup_read_image(&setup, args, input);
         images[all.count++] = image;
+        if (image != NULL) before += common_sum(image->values, lr_grid_num_voxels(&image->grid));
+        for (int axis = 0; image != NULL && axis < 3; axis++)
+            if (fwhm_mm[axis] > 0 && 2 * fwhm_mm[axis] < image->grid.voxel_mm[axis]) narrow = axis;
         status = image != NULL ? lr_image_smooth(image, fwhm_mm, log) : report_reason(args->report);
         if (status == LR_OK) sum += common_sum(image->values, lr_grid_num_voxels(&image->grid));
     }
     all.images = (const lr_image *const *)images;
     if (status == LR_OK)
         status = count > 1 ? lr_image_write_frames(output, &all, log) : lr_image_write(output, images[0], log);
+    if (status == LR_OK && narrow >= 0) {
+        report_warn(args->report, "--fwhm-mm: %g mm changes next to nothing, for voxels have %g mm: is it in mm?",
+                    fwhm_mm[narrow], images[0]->grid.voxel_mm[narrow]);
+    }
     if (status == LR_OK) {
         if (args->report->json) {
             struct json json = common_json_begin(stdout, "smooth");
@@ -45,9 +54,12 @@ static lr_status run_smooth(struct cli_args *args)
             json_numbers(&json, "fwhm_mm", fwhm_mm, 3);
             json_int(&json, "frames", all.count);
             json_number(&json, "sum", sum);
+            json_number(&json, "sum_before", before);
             common_json_end(&json);
         } else {
-            printf("%s: %g x %g x %g mm FWHM, sum %.9g\n", output, fwhm_mm[0], fwhm_mm[1], fwhm_mm[2], sum);
+            printf("%s: %g x %g x %g mm FWHM, sum %.9g", output, fwhm_mm[0], fwhm_mm[1], fwhm_mm[2], sum);
+            if (fabs(sum - before) > 1e-3 * fabs(before)) printf(" of %.9g: the rest left the grid", before);
+            putchar('\n');
         }
     }
     for (int k = 0; k < all.count; k++) lr_image_destroy(images[k]);

@@ -394,10 +394,13 @@ static lr_status write_rows(const struct setup *setup, const struct request *req
                               request->output, written->rows == 1 ? "the point" : "any of the points",
                               setup_say_span(setup, span));
     } else if (status == LR_OK && all_empty) {
-        report_warn(setup->report,
-                    "%s: none of the %lld rows has an element: no LOR in coincidence that was "
-                    "asked for passes what was asked for",
-                    request->output, (long long)written->rows);
+        const lr_selection *asked = &request->choice.part;
+        bool any = asked->lors == NULL;
+        for (int64_t k = 0; !any && k < asked->num_lors; k++) any = lr_lors_in_coincidence(setup->lors, asked->lors[k]);
+        report_warn(setup->report, "%s: none of the %lld rows has an element: %s", request->output,
+                    (long long)written->rows,
+                    any ? "no line of a LOR in coincidence passes the voxels"
+                        : "none of the LORs that were asked for is in coincidence");
     } else if (status == LR_OK && request->num_points > 0 && written->empty_rows > 0) {
         report_warn(setup->report,
                     "%lld of %lld points have no element: no line through them joins two modules in coincidence",

@@ -30,6 +30,7 @@ static lr_status run(struct cli_args *args)
     if (is_forward) image = setup_read_image(&setup, args, path);
     status = is_forward && image == NULL ? report_reason(args->report)
                                          : setup_grid(&setup, args, is_forward ? &image->grid : NULL);
+    if (status == LR_OK && is_forward) setup_warn_of_air(&setup, image, 0.1, "");
     if (status == LR_OK && has_data) {
         data = lr_lor_data_read(path, setup.lors, log);
         if (data != NULL && data->index != NULL) {

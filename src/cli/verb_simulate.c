@@ -385,6 +385,7 @@ static lr_status simulate_run(struct cli_args *args)
         status = lor_factors_efficiencies(&setup, request.efficiencies);
     if (status == LR_OK) status = lor_factors_give(&setup, request.mu_as);
     if (status == LR_OK) status = make_activity(args, &setup, &request, &simulation.activity);
+    if (status == LR_OK) setup_warn_of_air(&setup, simulation.activity, 0.1, "");
     if (status == LR_OK && request.tof_ps > 0) {
         lr_grid_warn_slip(&setup.grid, setup.scanner, &args->report->log);
         status = write_list(&setup, &request, &simulation);

@@ -68,6 +68,11 @@ typedef struct lr_mu_map_params {
  * unchanged. */
 LR_SIZED(lr_mu_map_params, lr_status, lr_mu_map_settle, (lr_image * mu, const lr_mu_map_params *params), (mu, params));
 
+/* Returns the share of an image's sum that lies in air: in voxels at whose centres the map, in 1/mm, has less than a
+ * tenth of the attenuation of water, or which lie beyond the map. Emissions hardly come from air, so a large share
+ * suggests that one of the two images has a wrong origin. NaN if the image's sum is not positive. */
+LR_API double lr_mu_map_share_in_air(const lr_image *mu, const lr_image *image);
+
 /* The survival exp(-integral of mu) of both photons along the line of a LOR, which joins the centres of the two
  * crystals' faces on the detection plane. The integral is exact for a mu that is constant in each voxel and 0 outside
  * the map. The survival does not depend on the photons' origin along the line, so it is one factor per LOR. This factor

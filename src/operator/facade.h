@@ -233,8 +233,11 @@ lr_status lr_project_check_room(const struct lr_operator *op);
  * samples: points per voxel along each axis. The work grows with ny nz times the number of different directions, not
  * with the number of voxels.
  *
+ * values: [voxels of the grid] becomes 0 in voxels beyond the detectors; NULL = none.
+ *
  * errors: LR_BAD_INPUT if every voxel is beyond the detectors; LR_FAILED if memory runs out. */
-lr_status lr_coverage_check(const lr_grid *grid, const int samples[3], const lr_scanner *scanner, const lr_log *log);
+lr_status lr_coverage_check(const lr_grid *grid, const int samples[3], const lr_scanner *scanner, float *values,
+                            const lr_log *log);
 
 /* Warns about a sample point that is too near a module's detection plane for the single precision of a device, and
  * gives its position. Only points in front of or behind the module's rectangle count. Within 0.3 mm of the plane,
@@ -296,3 +299,7 @@ lr_status lr_listmode_arrange(const struct lr_listmode_family *family, struct lr
 /* Computes the sensitivity of all LORs from which events come. The standard errors of the mean voxel and of the worst
  * voxel are written into the info and the log. values: [num_voxels]. */
 lr_status lr_listmode_sensitivity(struct lr_operator *op, float *values);
+
+/* Calls lr_coverage_check for the operator's grid, unless the scanner is not known. A voxel is beyond the detectors if
+ * no line between modules meets it, or with exact elements, none of its sample points. */
+lr_status lr_listmode_cover(const struct lr_operator *op, float *values, const lr_log *log);

@@ -804,6 +804,16 @@ static lr_status run_piece(struct plan *plan, const struct piece *piece, struct 
     return status;
 }
 
+lr_status lr_listmode_cover(const struct lr_operator *op, float *values, const lr_log *log)
+{
+    static const int filled[3] = {1 << 20, 1 << 20, 1 << 20}; /* sample points that fill a voxel up to its edges */
+    const struct lr_listmode_family *family = op->listmode;
+    const bool is_exact = family->info.kernel == LR_LISTMODE_EXACT && family->info.blobs.radius_mm == 0;
+    const int *samples = is_exact ? family->model.samples : filled;
+    if (family->lors == NULL || family->lors->scanner == NULL) return LR_OK;
+    return lr_coverage_check(&family->grid, samples, family->lors->scanner, values, log);
+}
+
 lr_status lr_listmode_sensitivity(struct lr_operator *op, float *values)
 {
     struct lr_listmode_family *family = op->listmode;
@@ -832,6 +842,8 @@ lr_status lr_listmode_sensitivity(struct lr_operator *op, float *values)
         line_sum_close(&sum);
     }
     for (int k = 0; status == LR_OK && k < plan.num_pieces; k++) status = run_piece(&plan, &plan.pieces[k], &result);
+
+    if (status == LR_OK) status = lr_listmode_cover(op, NULL, op->params.log);
     if (status != LR_OK) goto done;
 
     lr_listmode_info *info = &family->info;

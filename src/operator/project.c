@@ -501,6 +501,22 @@ lr_status lr_updates_open(lr_operator *op, const struct lr_update_plan *plan, co
     return LR_OK;
 }
 
+lr_status lr_updates_sensitivity(lr_operator *op, const lr_selection *part, lr_vector *image)
+{
+    const lr_listmode_info *info = lr_listmode_get_info(op);
+    LR_TRY(lr_operator_sensitivity(op, part, image));
+    if (info == NULL || info->kernel != LR_LISTMODE_TUBE || info->tube.as_paper || info->blobs.radius_mm > 0)
+        return LR_OK;
+    lr_vector host;
+    LR_TRY(lr_vector_create(
+        &(lr_vector_params){.count = image->count, .name = "the sensitivity", .log = op->params.log}, &host));
+    lr_status status = lr_vector_copy(image, &host);
+    status = status == LR_OK ? lr_listmode_cover(op, host.values, NULL) : status;
+    status = status == LR_OK ? lr_vector_copy(&host, image) : status;
+    lr_vector_destroy(&host);
+    return status;
+}
+
 lr_status lr_updates_load(lr_operator *op, int subset, const struct lr_update_data *data)
 {
     lr_vector factors = {0};

@@ -55,11 +55,13 @@ static void add_side(struct hull *hull, const lr_scanner *scanner, const double 
     side->limit_mm = limit_mm;
 }
 
-/* Counts the voxels that are on the inner side of all planes, on the line along x through `start_mm`. Each plane cuts
- * an interval from the line. */
-static int64_t count_line(const struct hull *hull, const lr_grid *grid, const int samples[3], const double start_mm[3])
+/* Counts the voxels of a row along x that are on the inner side of all planes. Each plane cuts an interval from the
+ * row. *begin: index of the first of these voxels along x. */
+static int64_t count_row(const struct hull *hull, const lr_grid *grid, const int samples[3], int64_t row,
+                         int64_t *begin)
 {
-    double first = 0.0, last = grid->size[0] - 1.0;
+    double first = 0.0, last = grid->size[0] - 1.0, start_mm[3];
+    lr_grid_voxel_centre(grid, row * grid->size[0], start_mm);
     for (int64_t k = 0; k < hull->num_sides && first <= last; k++) {
         const struct half_space *side = &hull->sides[k];
         double reach = 0.0; /* largest distance between a voxel's centre and its sample points, along the plane's
@@ -77,10 +79,12 @@ static int64_t count_line(const struct hull *hull, const lr_grid *grid, const in
         else
             first = fmax(first, ceil(room / step));
     }
+    *begin = last < first ? 0 : (int64_t)first;
     return last < first ? 0 : (int64_t)(last - first) + 1;
 }
 
-lr_status lr_coverage_check(const lr_grid *grid, const int samples[3], const lr_scanner *scanner, const lr_log *log)
+lr_status lr_coverage_check(const lr_grid *grid, const int samples[3], const lr_scanner *scanner, float *values,
+                            const lr_log *log)
 {
     static const double axes[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
     struct hull hull = {.num_sides = 0};
@@ -100,14 +104,14 @@ lr_status lr_coverage_check(const lr_grid *grid, const int samples[3], const lr_
         add_side(&hull, scanner, module->v, -1.0);
     }
 
-    const int64_t total = lr_grid_num_voxels(grid);
+    const int64_t total = lr_grid_num_voxels(grid), width = grid->size[0];
     int64_t inside = 0;
-    for (int iz = 0; iz < grid->size[2]; iz++) {
-        for (int iy = 0; iy < grid->size[1]; iy++) {
-            const double start_mm[3] = {grid->origin_mm[0], grid->origin_mm[1] + iy * grid->voxel_mm[1],
-                                        grid->origin_mm[2] + iz * grid->voxel_mm[2]};
-            inside += count_line(&hull, grid, samples, start_mm);
-        }
+    for (int64_t row = 0; row < total / width; row++) {
+        int64_t begin;
+        const int64_t count = count_row(&hull, grid, samples, row, &begin);
+        inside += count;
+        for (int64_t x = 0; values != NULL && x < width; x++)
+            if (x < begin || x >= begin + count) values[row * width + x] = 0.0f;
     }
 
     lr_status status = LR_OK;
@@ -125,8 +129,8 @@ lr_status lr_coverage_check(const lr_grid *grid, const int samples[3], const lr_
 
     } else if (!lr_grid_warn_slip(grid, scanner, log) && inside < total) {
         lr_warn(log,
-                "%lld of the grid's %lld voxels lie beyond the detectors and stay zero: a smaller grid saves their "
-                "time and memory",
+                "%lld of the grid's %lld voxels lie beyond the detectors, where nothing is measured: take a smaller "
+                "grid, which saves their time and memory, too",
                 (long long)(total - inside), (long long)total);
     }
 
@@ -500,5 +504,5 @@ lr_status lr_settings_complete(const lr_operator_params *params, const lr_log *l
                         settings->samples[0], settings->samples[1], settings->samples[2], MAX_SAMPLES);
     }
     LR_TRY(complete_mu(params, log, settings));
-    return lr_coverage_check(grid, settings->samples, settings->scanner, log);
+    return lr_coverage_check(grid, settings->samples, settings->scanner, NULL, log);
 }

@@ -15,6 +15,10 @@ lr_status lr_updates_open(lr_operator *op, const struct lr_update_plan *plan, co
  * errors: LR_BAD_INPUT for factors that are negative or not finite; LR_FAILED. */
 lr_status lr_updates_load(lr_operator *op, int subset, const struct lr_update_data *data);
 
+/* Computes lr_operator_sensitivity, but 0 in voxels that tubes reach and no line between detectors meets: nothing
+ * measured determines the emissions there, which would grow. The paper's tubes and blobs keep their whole width. */
+lr_status lr_updates_sensitivity(lr_operator *op, const lr_selection *part, lr_vector *image);
+
 /* A projection of a reconstruction, with the LORs of a part; part NULL = all LORs. is_finite: true if all numbers of
  * the input are known to be finite; if false, the numbers are checked first, and the host waits for the device. */
 struct lr_projection {

@@ -252,14 +252,14 @@ static lr_status sum_sensitivity(struct recon *recon, int k, lr_vector *sensitiv
         lr_vector *all = &recon->all_sensitivity;
         if (all->count == 0) {
             LR_TRY(make_vector(recon, "the sensitivity", sensitivity->count, all));
-            LR_TRY(lr_operator_sensitivity(recon->params->op, NULL, all));
+            LR_TRY(lr_updates_sensitivity(recon->params->op, NULL, all));
             LR_TRY(lr_comm_sum(recon->ranks.comm, all));
         }
         LR_TRY(lr_vector_fill(sensitivity, recon->subsets.list[k].share));
         return lr_vector_multiply(sensitivity, all);
     }
 
-    LR_TRY(lr_operator_sensitivity(op, pairs, sensitivity));
+    LR_TRY(lr_updates_sensitivity(op, pairs, sensitivity));
     return lr_comm_sum(recon->ranks.comm, sensitivity);
 }
 
@@ -310,7 +310,8 @@ static lr_status start_with(struct recon *recon)
 
     LR_TRY(lr_find_level(&recon->compared, recon->seen_counts, &recon->level));
     if (recon->rule->is_penalised) {
-        const struct lr_penalty_base base = {&recon->image, &recon->correction, recon->subsets.count, recon->level};
+        const struct lr_penalty_base base = {&recon->image, &recon->correction, recon->subsets.count, recon->level,
+                                             recon->params->log};
         LR_TRY(lr_penalty_start(&recon->penalty, &base));
     }
 

@@ -12,6 +12,9 @@
  * grow. */
 static const double share_of_epsilon = 1e-2, share_of_floor = 1e-6;
 
+/* The curvature of the prior as a multiple of the data's: where it smooths much, and where the image becomes flat. */
+static const double much = 4.0, too_much = 100.0;
+
 /* --- the prior --- */
 
 lr_status lr_rdp_check(const lr_rdp *prior, int64_t num_voxels, const lr_log *log)
@@ -143,6 +146,17 @@ lr_status lr_penalty_start(struct lr_penalty *penalty, const struct lr_penalty_b
         LR_TRY(lr_vector_relative_differences(&differences));
         LR_TRY(lr_vector_multiply(scale, sensitivity));
         LR_TRY(lr_vector_divide(scale, sensitivity, 0.0));
+        lr_vector_sums data, weights;
+        LR_TRY(lr_vector_add_up(sensitivity, NULL, &data));
+        LR_TRY(lr_vector_add_up(scale, NULL, &weights));
+        const double ratio = 2.0 * prior->beta * weights.sum / data.sum;
+        if (data.sum > 0.0 && ratio > too_much) {
+            lr_warn(
+                base->log,
+                "beta %g lets the prior outweigh the data, and the image becomes flat: take one of about %.2g, which "
+                "smooths much, or a smaller one",
+                prior->beta, prior->beta * much / ratio);
+        }
         LR_TRY(lr_vector_add_scaled(sum, 2.0 * prior->beta, scale));
     }
     LR_TRY(lr_vector_fill(scale, base->num_subsets));

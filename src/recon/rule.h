@@ -33,7 +33,10 @@ struct lr_penalty_base {
     lr_vector *scratch;           /* [num_voxels] at the same place; overwritten */
     int num_subsets;
     double level; /* value of the uniform start image (lr_find_level) */
+    const lr_log *log;
 };
+
+/* Makes the preconditioner. Warns if the prior outweighs the data by far, so that the image becomes flat. */
 lr_status lr_penalty_start(struct lr_penalty *penalty, const struct lr_penalty_base *base);
 
 /* Computes the penalty beta R(image). scratch: [num_voxels] at the image's place, overwritten. */

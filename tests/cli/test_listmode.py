@@ -51,6 +51,15 @@ class Listmode(ProgramTest):
                 self.assertAlmostEqual(first["estimated_counts"] / first["measured_counts"], 1, 1)
                 self.assertLess(abs(first["log_likelihood"] - last["log_likelihood"]), 20 * first["measured_counts"])
 
+    def test_nothing_lies_beyond_the_detectors(self):
+        """Tubes are wider than their lines: slices that no line meets stay 0 and change no other."""
+        self.good(f"simulate --scanner {self.scanner} {GRID} --phantom spheres --counts 2e3 -o ev.petsird")
+        common = f"--operator listmode --scanner {self.scanner} --events ev.petsird --iterations 3"
+        short, longer = (self.image(common, grid)[1] for grid in (GRID, GRID.replace("12,4", "12,6")))
+        self.assertFalse(any(longer[:144] + longer[-144:]))
+        for one, other in zip(short, longer[144:-144]):
+            self.assertAlmostEqual(one, other, delta=1e-4 * max(short))
+
     def test_blobs_give_an_image_of_voxels(self):
         """The source of a point is where the image of blobs is brightest."""
         common = f"--scanner {self.scanner} --grid 16,16,4 --voxel-mm 2,2,3"

@@ -83,6 +83,7 @@ class Mistakes(ProgramTest):
             self.put_image(f"{name}.nii", *values)
         self.put_image("far.nii", 0.0096, shift_mm=900)
         self.put_image("corner.nii", 0.0096, shift_mm=25)
+        self.put_image("beside.nii", 0.0096, shift_mm=9)
         write_nifti("other.nii", (4, 4, 4), (3, 3, 3), [1.0] * 64)
         write_nifti("wide.nii", (20, 20, 5), (4, 4, 4), [0.0096] * 2000)
         write_nifti("upright.nii", (3, 10, 10), (4, 4, 4), [1.0] * 300)

@@ -447,7 +447,9 @@ class Siemens(ReconTest):
         self.assertEqual(values.index(max(values)), 6 + 9 * 4)  # x = 5, y = 0
         self.good(f"scanner convert {crystal_map} map.yaml")
         self.good(f"events convert {events} a.Cdh --crystal-map {crystal_map}")
-        self.refuse(2, "--scanner", f"recon {CPU} --events {events} --grid 9,9,1 --voxel-mm 2.5 -o y.nii")
+        self.assertEqual(self.json(f"events show {events}"), shown)  # the map beside is the default
+        os.remove(crystal_map)
+        self.refuse(3, "no crystal map", f"recon {CPU} --events {events} --grid 9,9,1 --voxel-mm 2.5 -o y.nii")
 
 
 class Factors(ReconTest):

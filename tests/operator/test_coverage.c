@@ -12,7 +12,7 @@ static const double pi = 3.14159265358979323846;
 static lr_status check(const struct fixture *fixture, const lr_grid *grid, struct test_log *log)
 {
     test_log_init(log);
-    return lr_coverage_check(grid, one_sample, fixture->scanner, &log->log);
+    return lr_coverage_check(grid, one_sample, fixture->scanner, NULL, &log->log);
 }
 
 static void test_inside_is_silent(void **state)
@@ -55,7 +55,7 @@ static void check_ring(int num_panels)
         behind += is_behind;
         outside_hull += is_behind || is_outside(centre, num_panels, half_angle, joint_mm);
     }
-    assert_ok(lr_coverage_check(&grid, one_sample, scanner, &log.log));
+    assert_ok(lr_coverage_check(&grid, one_sample, scanner, NULL, &log.log));
     assert_int_equal(log.num_warnings, 1);
     const long long counted = atoll(log.warning);
     if (counted < behind || counted > outside_hull) {
@@ -80,7 +80,7 @@ static void test_sample_points_decide(void **state)
     lr_grid grid = lr_grid_centred((const int[3]){1, 1, 2}, (const double[3]){2, 2, 20});
     assert_int_equal(check(&fixture, &grid, &log), LR_BAD_INPUT); /* centres at +-10 */
     const int samples[3] = {1, 1, 2};                             /* points at +-5 and +-15 */
-    assert_ok(lr_coverage_check(&grid, samples, fixture.scanner, &log.log));
+    assert_ok(lr_coverage_check(&grid, samples, fixture.scanner, NULL, &log.log));
     assert_int_equal(log.num_warnings, 0);
 }
 
@@ -159,6 +159,7 @@ static void test_odd_fields_are_explained(void **state)
                  {{64, 140, 140}, {4, 4, 4}, "axes swapped"},
                  {{140, 64, 140}, {4, 4, 4}, "axes swapped"},
                  {{64, 64, 140}, {4, 4, 4}, "axes swapped"},
+                 {{40, 80, 80}, {4, 4, 4}, "axes swapped"},
                  {{1, 1, 1}, {0.1, 0.1, 0.1}, NULL},   /* a point */
                  {{16, 16, 16}, {2, 2, 2}, NULL},      /* regions of interest */
                  {{200, 200, 1}, {0.5, 0.5, 4}, NULL}, /* a slice */
@@ -172,7 +173,7 @@ static void test_odd_fields_are_explained(void **state)
     for (int k = 0; k < length_of(cases); k++) {
         struct test_log log = TEST_LOG(log);
         const lr_grid grid = lr_grid_centred(cases[k].size, cases[k].voxel_mm);
-        assert_ok(lr_coverage_check(&grid, one_sample, scanner, &log.log));
+        assert_ok(lr_coverage_check(&grid, one_sample, scanner, NULL, &log.log));
         assert_int_equal(log.num_warnings, cases[k].words != NULL);
         if (cases[k].words != NULL) assert_says(log.warning, cases[k].words);
     }

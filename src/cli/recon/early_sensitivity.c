@@ -13,15 +13,15 @@ enum { SHOWN_EVERY_NS = 50 * 1000 * 1000, VOXEL_BYTES = 64, LINES_BYTES = 768 <<
 
 /* --- the thread that computes the sensitivity --- */
 
-/* Receives the messages of the operator. Until a caller waits for the sensitivity, only the last message of level
- * LR_LOG_INFO is kept. Later, all messages are passed on. */
+/* Receives the messages of the operator. Until a caller waits for the sensitivity, only the last message of each of the
+ * levels LR_LOG_WARNING and LR_LOG_INFO is kept. Later, all messages are passed on. */
 static void hear(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     struct early_sensitivity *early = user;
     if (early->to != NULL)
         early->to->write(early->to->user, level, status, sentence);
-    else if (level == LR_LOG_INFO)
-        snprintf(early->sentence, sizeof(early->sentence), "%s", sentence);
+    else if (level == LR_LOG_WARNING || level == LR_LOG_INFO)
+        snprintf(early->sentences[level == LR_LOG_INFO], sizeof(early->sentences[0]), "%s", sentence);
 }
 
 static bool note(void *user, const char *what, double done, double total)
@@ -115,7 +115,9 @@ lr_status early_sensitivity_wait(struct early_sensitivity *early, const lr_progr
     early->is_waited_for = true;
     early->to = log;
     early->shown = progress;
-    if (early->sentence[0] != '\0' && log != NULL) log->write(log->user, LR_LOG_INFO, LR_OK, early->sentence);
+    for (int k = 0; k < 2 && early->op != NULL && log != NULL; k++)
+        if (early->sentences[k][0] != '\0')
+            log->write(log->user, k == 0 ? LR_LOG_WARNING : LR_LOG_INFO, LR_OK, early->sentences[k]);
     return status;
 }
 

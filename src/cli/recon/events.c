@@ -348,7 +348,6 @@ static lr_status open(struct measurement *measured, struct cli_args *args)
 {
     const bool has_frames = measured->request->num_intervals > 0, is_shared = measured->cluster.comm != NULL;
     CLI_TRY(measurement_open_scanner(measured, args));
-    lr_grid_warn_slip(&measured->setup.grid, measured->setup.scanner, &args->report->log);
     CLI_TRY(measurement_read_factors(measured));
     /* These parameters do not depend on the events. */
     const struct setup *setup = &measured->setup;

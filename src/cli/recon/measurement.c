@@ -206,9 +206,7 @@ lr_status measurement_bootstrap(struct measurement *measured)
 lr_status measurement_open_scanner(struct measurement *measured, struct cli_args *args)
 {
     const struct recon_request *request = measured->request;
-    const bool is_petsird = request->crystal_map == NULL && request->events != NULL &&
-                            lr_events_recognise(request->events) == LR_EVENTS_PETSIRD;
-    const char *described = is_petsird ? request->events : request->crystal_map;
+    const char *described = common_events_scanner(request->events, request->crystal_map);
     lr_scanner *listed = NULL;
     if (described != NULL && !args_has(args, "--scanner")) {
         listed = lr_scanner_read(described, &args->report->log);

@@ -140,6 +140,8 @@ lr_status recon_check_image(const struct recon_run *run)
                                                   "are they the right data, is the grid in the scanner, and is "
                                                   "--additive no more than a part of them?"}));
 
+    setup_warn_of_air(&measured->setup, run->image, 0.25, ", or are scatter and randoms not corrected");
+
     /* EM makes the estimated counts add up to the measured counts in every iteration. RAMLA needs several iterations
      * for this. */
     const lr_iteration *last = &run->history[run->num_done - 1];
@@ -327,14 +329,17 @@ void recon_report(const struct recon_run *run, bool stopped)
         end_json(&json, run);
         return;
     }
+    char frame[32] = ""; /* the names of files number other frames */
+    if (measured->request->frames_in_one) snprintf(frame, sizeof(frame), "frame %d, ", measured->frame + 1);
     if (!last->has_fit) {
-        printf("%s: iteration %d, %.9g %s\n", run->output, last->number, emissions(run), unit_of(measured));
+        printf("%s: %siteration %d, %.9g %s\n", run->output, frame, last->number, emissions(run), unit_of(measured));
         return;
     }
     const bool is_composed = measured->request->combine == RECON_PAPER;
-    printf("%s: iteration %d, %.9g %s, log-likelihood %.9g%s, %.9g of %.9g counts used\n", run->output, last->number,
-           emissions(run), unit_of(measured), last->log_likelihood, is_composed ? "" : " before its update",
-           last->measured_counts, last->measured_counts + last->left_out_counts);
+    printf("%s: %siteration %d, %.9g %s, log-likelihood %.9g%s, %.9g of %.9g counts used\n", run->output, frame,
+           last->number, emissions(run), unit_of(measured), last->log_likelihood,
+           is_composed ? "" : " before its update", last->measured_counts,
+           last->measured_counts + last->left_out_counts);
 }
 
 lr_status recon_draw(const struct recon_run *run)

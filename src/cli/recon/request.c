@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 
 const char *const recon_families[] = {"correspondence", "direct", "listmode", NULL};
 
@@ -452,10 +451,8 @@ void recon_request_read(struct recon_request *request, struct cli_args *args)
         args_complain(args, "--relaxation and --fall belong to --algorithm ramla or bsrem");
     if (args_has(args, "--after") && request->initial == NULL)
         args_complain(args, "--after says of how many iterations --initial is: give that image");
-    struct stat data, additive;
     const char *measured = request->data != NULL ? request->data : request->events;
-    if (request->additive != NULL && measured != NULL && stat(measured, &data) == 0 &&
-        stat(request->additive, &additive) == 0 && data.st_dev == additive.st_dev && data.st_ino == additive.st_ino) {
+    if (request->additive != NULL && measured != NULL && common_is_same_file(measured, request->additive)) {
         args_complain(args, "--additive %s is the data itself: give the expected randoms and scatter",
                       request->additive);
     }

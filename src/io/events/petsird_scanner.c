@@ -271,10 +271,11 @@ lr_scanner *lr_petsird_scanner(const struct lr_petsird *petsird)
      * depth. */
     double depth_mm = INFINITY;
     for (int64_t k = 0; k < petsird->num_crystals; k++) depth_mm = fmin(depth_mm, crystals[k].size_mm[2]);
-    lr_info(
-        petsird->log,
-        "%s: crystals are taken to detect photons in their middle, %g mm behind their front faces, as PETSIRD has it",
-        petsird->path, 0.5 * depth_mm);
+    lr_info(petsird->log,
+            "%s: photons are taken to be detected in the middle of crystals, %g mm deep: where the list was made with "
+            "another "
+            "depth, images have another scale: then give the scanner's own description",
+            petsird->path, 0.5 * depth_mm);
     const struct lr_petsird_agreement found = lr_petsird_compare(petsird);
     lr_crystal_list list = {
         .crystals = crystals,

@@ -3,6 +3,7 @@
  *
  * The writer of PETSIRD files. The writer sorts modules of the scanner into types of equal modules, and writes the
  * header. While events arrive, it writes a time block for each millisecond that has events. */
+#include "base/clean_text.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/order.h"
@@ -207,13 +208,20 @@ static lr_status init_layout(struct layout *layout, const lr_events_writer_param
     const double depth_mm = scanner->modules[0].depth_mm, middle_mm = 0.5 * depth_mm;
     bool has_layers = false;
     for (int m = 0; m < modules; m++) has_layers = has_layers || scanner->modules[m].layer > 0;
-    if (!has_layers && fabs(middle_mm - scanner->detection_depth_mm) > 0.1 * depth_mm) {
-        lr_warn(log,
-                "%s: PETSIRD has no place for the depth at which crystals detect photons: programs that take the "
-                "scanner from this file assume the middle of crystals, %g mm behind their front faces, and not %g mm, "
-                "and their images have another scale: write detection_depth_mm: %g into the scanner's description, or "
-                "reconstruct with that description",
-                params->path, middle_mm, scanner->detection_depth_mm, middle_mm);
+    const lr_coincidence *rules = &scanner->coincidence;
+    const bool loses_depth = !has_layers && fabs(middle_mm - scanner->detection_depth_mm) > 0.1 * depth_mm;
+    char lost[256] = "", item[160];
+    snprintf(item, sizeof(item), "detection_depth_mm: %g (readers take %g, which changes the scale of images)",
+             scanner->detection_depth_mm, middle_mm);
+    if (loses_depth) lr_names_add(lost, sizeof(lost), item);
+    snprintf(item, sizeof(item), "field_of_view_mm: %g", rules->field_of_view_mm);
+    if (rules->field_of_view_mm > 0) lr_names_add(lost, sizeof(lost), item);
+    snprintf(item, sizeof(item), "max_ring_difference: %d", rules->max_ring_difference);
+    if (rules->limits_ring_difference) lr_names_add(lost, sizeof(lost), item);
+    if (lost[0] != '\0') { /* a field of view that is lost changes nothing within it */
+        lr_log_write(log, loses_depth || rules->limits_ring_difference ? LR_LOG_WARNING : LR_LOG_INFO, LR_OK,
+                     "%s: PETSIRD has no place for %s: reconstruct with the scanner's own description", params->path,
+                     lost);
     }
 
     LR_TRY(sort_modules(layout, differ ? info : NULL, log));

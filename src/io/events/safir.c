@@ -12,6 +12,7 @@
 #include "io/files/number_type.h"
 #include "io/files/regular_file.h"
 #include "io/scanners/crystal_map.h"
+#include "io/scanners/scanner_formats.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -90,6 +91,14 @@ static char *find_map(const char *path, const lr_log *log)
     return NULL;
 }
 
+lr_scanner *lr_safir_scanner_read(const char *path, const lr_log *log)
+{
+    char *map = find_map(path, log);
+    lr_scanner *scanner = map != NULL ? lr_stir_map_read(map, log) : NULL;
+    free(map);
+    return scanner;
+}
+
 /* --- records --- */
 
 static uint32_t key_of(const struct reader *reader, uint64_t record, bool is_b)
@@ -113,7 +122,7 @@ static const struct signature *find_signature(const char *start, size_t length)
     return NULL;
 }
 
-static bool recognises(const struct lr_file_head *head)
+bool lr_safir_recognises(const struct lr_file_head *head)
 {
     const struct signature *found = find_signature(head->bytes, head->count);
     return found != NULL && head->count > strlen(found->text);
@@ -232,4 +241,4 @@ done:
     return status;
 }
 
-const struct lr_event_format lr_safir_format = {"SAFIR", ".safir", recognises, read_events, NULL};
+const struct lr_event_format lr_safir_format = {"SAFIR", ".safir", lr_safir_recognises, read_events, NULL};

@@ -33,6 +33,7 @@ static const struct lr_scanner_format formats[] = {
     {"STIR header", NULL, lr_stir_header_recognises, lr_stir_header_read, NULL},
     {"STIR crystal map", NULL, lr_stir_map_recognises, lr_stir_map_read, NULL},
     {"PETSIRD", petsird_endings, lr_petsird_recognises, lr_petsird_scanner_read, lr_petsird_scanner_write},
+    {"SAFIR", NULL, lr_safir_recognises, lr_safir_scanner_read, NULL},
 };
 enum { NUM_FORMATS = sizeof(formats) / sizeof(formats[0]) };
 

@@ -41,6 +41,10 @@ lr_status lr_hscan_write(const char *path, const lr_scanner *scanner, const lr_l
 bool lr_stir_map_recognises(const struct lr_file_head *head);
 lr_scanner *lr_stir_map_read(const char *path, const lr_log *log);
 
+/* SAFIR list mode: the scanner of the crystal map that lies beside it. */
+bool lr_safir_recognises(const struct lr_file_head *head);
+lr_scanner *lr_safir_scanner_read(const char *path, const lr_log *log);
+
 /* Makes a scanner from a crystal map. given: other facts about the scanner, namely its name, sizes and rules; comments
  * of the map override the sizes; the crystals of `given` are ignored. */
 lr_scanner *lr_stir_map_build(const char *path, const lr_crystal_list *given);

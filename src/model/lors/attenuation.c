@@ -385,26 +385,33 @@ static lr_status check_place(const lr_image *mu, const lr_mu_map_params *params)
     return LR_OK;
 }
 
+/* Returns the map's value in the voxel that contains a point; 0 beyond the map. */
+static double value_at(const lr_image *mu, const double at_mm[3])
+{
+    const lr_grid *grid = &mu->grid;
+    int64_t row = 0, stride = 1;
+    for (int k = 0; k < 3; k++) {
+        const double place = round((at_mm[k] - grid->origin_mm[k]) / grid->voxel_mm[k]);
+        if (!(place >= 0 && place < grid->size[k])) return 0;
+        row += (int64_t)place * stride;
+        stride *= grid->size[k];
+    }
+    return (double)mu->values[row];
+}
+
 /* Warns about a map in 1/mm that attenuates at the front faces of crystals. */
 static void check_crystals(const lr_image *mu, const lr_mu_map_params *params)
 {
     const lr_scanner *scanner = params->scanner;
-    const lr_grid *grid = &mu->grid;
     int num_reached = 0;
     double highest = 0;
     for (int m = 0; m < scanner->num_modules; m++) {
         const lr_module *module = &scanner->modules[m];
         for (int c = 0; c < module->crystals[0] * module->crystals[1]; c++) {
             double at_mm[3];
-            int64_t row = 0, stride = 1;
             lr_module_crystal_centre(module, c % module->crystals[0], c / module->crystals[0], at_mm);
             vec_add_scaled(at_mm, 0.5 * module->depth_mm, module->normal, at_mm);
-            for (int k = 0; k < 3; k++) {
-                const double place = round((at_mm[k] - grid->origin_mm[k]) / grid->voxel_mm[k]);
-                row = row >= 0 && place >= 0 && place < grid->size[k] ? row + (int64_t)place * stride : -1;
-                stride *= grid->size[k];
-            }
-            const double value = row >= 0 ? (double)mu->values[row] : 0;
+            const double value = value_at(mu, at_mm);
             num_reached += value > least_seen_per_mm;
             highest = fmax(highest, value);
         }
@@ -415,6 +422,20 @@ static void check_crystals(const lr_image *mu, const lr_mu_map_params *params)
                 "are its voxels too large, or is its origin wrong? If not, set it to 0 outside of what is scanned",
                 params->name, 10 * highest, num_reached, scanner->num_crystals);
     }
+}
+
+double lr_mu_map_share_in_air(const lr_image *mu, const lr_image *image)
+{
+    static const double air_per_mm = 0.00096;
+    double sum = 0, in_air = 0, at_mm[3];
+    const int64_t count = lr_grid_num_voxels(&image->grid);
+    for (int64_t row = 0; row < count; row++) {
+        const double value = (double)image->values[row];
+        lr_grid_voxel_centre(&image->grid, row, at_mm);
+        sum += value;
+        if (value != 0 && value_at(mu, at_mm) < air_per_mm) in_air += value;
+    }
+    return sum > 0 ? in_air / sum : NAN;
 }
 
 /* --- unit and position of a map --- */

@@ -102,12 +102,21 @@ lr_scanner_figures lr_scanner_measure(const lr_scanner *scanner)
 bool lr_grid_warn_slip(const lr_grid *grid, const lr_scanner *scanner, const lr_log *log)
 {
     const lr_scanner_figures box = lr_scanner_measure(scanner);
-    double field_mm[3], span_mm[3], pitch_mm = INFINITY;
-    bool is_tiny = lr_grid_num_voxels(grid) > 1;
+    double field_mm[3], span_mm[3], middle_mm[3], off_mm = 0.0, pitch_mm = INFINITY;
+    int num_cornered = 0; /* of the axes x and y: those on which the grid begins or ends in the scanner's middle */
+    bool is_tiny = lr_grid_num_voxels(grid) > 1, is_shifted = false;
     for (int k = 0; k < 3; k++) {
-        field_mm[k] = grid->size[k] * grid->voxel_mm[k];
+        const double voxel_mm = grid->voxel_mm[k];
+        field_mm[k] = grid->size[k] * voxel_mm;
         span_mm[k] = box.high_mm[k] - box.low_mm[k];
         is_tiny = is_tiny && field_mm[k] < span_mm[k] / 8;
+        middle_mm[k] = grid->origin_mm[k] + 0.5 * (field_mm[k] - voxel_mm);
+        const double off = fabs(middle_mm[k] - 0.5 * (box.low_mm[k] + box.high_mm[k]));
+        off_mm = hypot(off_mm, off);
+        num_cornered += k < 2 && grid->size[k] > 3 && fabs(off - 0.5 * field_mm[k]) < 0.51 * voxel_mm;
+        /* The grid fits between the detectors, but reaches beyond them. */
+        is_shifted = is_shifted || (field_mm[k] <= span_mm[k] + voxel_mm && off > 0.25 * span_mm[k] &&
+                                    off + 0.5 * field_mm[k] > 0.5 * span_mm[k] + voxel_mm);
     }
     for (int m = 0; m < scanner->num_modules; m++)
         pitch_mm = fmin(pitch_mm, fmin(scanner->modules[m].pitch_mm[0], scanner->modules[m].pitch_mm[1]));
@@ -115,7 +124,7 @@ bool lr_grid_warn_slip(const lr_grid *grid, const lr_scanner *scanner, const lr_
     const double bore_mm = fmin(span_mm[0], span_mm[1]), length_mm = span_mm[2];
     const bool is_rod =
         grid->size[0] > 1 && field_mm[2] > 2 * length_mm && field_mm[2] > 1.5 * wide_mm && wide_mm < bore_mm / 2;
-    const bool is_upright = field_mm[2] > 1.5 * length_mm && field_mm[2] > 0.6 * wide_mm &&
+    const bool is_upright = field_mm[2] > 1.2 * length_mm && field_mm[2] > 0.6 * wide_mm &&
                             narrow_mm < 1.2 * length_mm && narrow_mm < 0.6 * wide_mm; /* a disc that stands on edge */
     const char *slip = NULL;
     if (is_tiny && fmax(grid->voxel_mm[0], grid->voxel_mm[1]) < pitch_mm / 5) {
@@ -133,8 +142,13 @@ bool lr_grid_warn_slip(const lr_grid *grid, const lr_scanner *scanner, const lr_
                 "%.4g x %.4g mm (x, y, z): %s",
                 grid->voxel_mm[0], grid->voxel_mm[1], grid->voxel_mm[2], field_mm[0], field_mm[1], field_mm[2],
                 span_mm[0], span_mm[1], span_mm[2], slip);
+    } else if (num_cornered == 2 || is_shifted) {
+        lr_warn(log,
+                "the middle of the grid, (%.4g, %.4g, %.4g) mm, lies %.4g mm from the scanner's: is the grid's origin "
+                "right, which is the centre of its first voxel?",
+                middle_mm[0], middle_mm[1], middle_mm[2], off_mm);
     }
-    return slip != NULL;
+    return slip != NULL || num_cornered == 2 || is_shifted;
 }
 
 void lr_image_axial_profile(const lr_image *image, double *profile)
