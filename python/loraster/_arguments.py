@@ -61,7 +61,7 @@ def _instance(kind: Any, words: str) -> Callable[[Any, str], Any]:
     def read(value: Any, name: str) -> Any:
         if not isinstance(value, kind):
             raise TypeError(f"{name} is {reprlib.repr(value)}: {words} is wanted")
-        return kind[0](value)
+        return value if kind == (str,) else kind[0](value)
 
     return read
 
@@ -91,7 +91,10 @@ def reads(function: Function) -> Function:
                 near = [_MEANT[name]] if name in _MEANT else difflib.get_close_matches(name, parameters, 1, 0.5)
                 meant = f": did you mean {near[0]}?" if near and near[0] in parameters else ""
                 raise TypeError(f"{function.__qualname__.removesuffix('.__init__')} has no argument {name}{meant}")
-            given = signature.bind(*args, **named)
+            try:
+                given = signature.bind(*args, **named)
+            except TypeError as wrong:
+                raise TypeError(f"{function.__qualname__.removesuffix('.__init__')}: {wrong}") from None
             for name, value in given.arguments.items():
                 kind = _KINDS.get(str(parameters[name].annotation))
                 if kind and parameters[name].kind is not inspect.Parameter.VAR_KEYWORD and value is not None:
@@ -106,7 +109,7 @@ def reads(function: Function) -> Function:
 
 
 def address_of(comm: Any) -> int:
-    """Where a communicator of mpi4py is in memory; 0 = there is none."""
+    """The address of a communicator of mpi4py; 0 = there is none."""
     if comm is None:
         return 0
     from mpi4py import MPI

@@ -23,7 +23,7 @@ Array = TypeVar("Array")
 
 
 class _Product:
-    """What is written on a matrix's right or left by mistake."""
+    """Products that are written by mistake."""
 
     __array_ufunc__ = None
 

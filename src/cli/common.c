@@ -182,9 +182,7 @@ bool common_is_same_file(const char *one, const char *other)
 
 bool common_is_standard_output(const char *path)
 {
-    struct stat named, standard;
-    return stat(path, &named) == 0 && fstat(STDOUT_FILENO, &standard) == 0 && named.st_dev == standard.st_dev &&
-           named.st_ino == standard.st_ino;
+    return common_is_same_file(path, "/dev/stdout");
 }
 
 lr_status common_make_folder(struct report *report, const char *path)
@@ -549,7 +547,7 @@ void setup_warn_of_air(const struct setup *setup, const lr_image *image, double 
     const double share = setup->mu != NULL ? lr_mu_map_share_in_air(setup->mu, image) : 0;
     if (share > most)
         report_warn(setup->report,
-                    "%.2g %% of the emissions lie where --mu has air: is the origin in its file right%s?", 100 * share,
+                    "%.3g %% of the emissions lie where --mu has air: is the origin in its file right%s?", 100 * share,
                     causes);
 }
 

@@ -806,7 +806,8 @@ static lr_status run_piece(struct plan *plan, const struct piece *piece, struct 
 
 lr_status lr_listmode_cover(const struct lr_operator *op, float *values, const lr_log *log)
 {
-    static const int filled[3] = {1 << 20, 1 << 20, 1 << 20}; /* sample points that fill a voxel up to its edges */
+    static const int filled[3] = {1 << 20, 1 << 20,
+                                  1 << 20}; /* so many points that the outermost are on the voxel's edges */
     const struct lr_listmode_family *family = op->listmode;
     const bool is_exact = family->info.kernel == LR_LISTMODE_EXACT && family->info.blobs.radius_mm == 0;
     const int *samples = is_exact ? family->model.samples : filled;

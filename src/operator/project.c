@@ -202,7 +202,7 @@ static lr_status project(const struct projection *p, const lr_vector *in, lr_vec
     LR_TRY(stage(p->op, in, p->forward ? 0 : lors | scaled, &inner_in));
     lr_status status = stage(p->op, out, p->forward ? lors : 0, &inner_out);
     if (status == LR_OK) {
-        /* Values of the same kind as the backend's are scaled on their way into the new vector, in one pass. */
+        /* Values at the backend's place and in its precision are scaled while they are copied, in one pass. */
         const bool is_host = in->values != NULL, is_there = is_host || in->place == inner_in.place;
         const bool is_alike = is_there && is_host == (inner_in.values != NULL) && in->precision == inner_in.precision;
         const lr_vector *from = scaled && !p->forward && is_alike ? in : &inner_in;
@@ -505,15 +505,24 @@ lr_status lr_updates_sensitivity(lr_operator *op, const lr_selection *part, lr_v
 {
     const lr_listmode_info *info = lr_listmode_get_info(op);
     LR_TRY(lr_operator_sensitivity(op, part, image));
-    if (info == NULL || info->kernel != LR_LISTMODE_TUBE || info->tube.as_paper || info->blobs.radius_mm > 0)
-        return LR_OK;
-    lr_vector host;
-    LR_TRY(lr_vector_create(
-        &(lr_vector_params){.count = image->count, .name = "the sensitivity", .log = op->params.log}, &host));
-    lr_status status = lr_vector_copy(image, &host);
-    status = status == LR_OK ? lr_listmode_cover(op, host.values, NULL) : status;
-    status = status == LR_OK ? lr_vector_copy(&host, image) : status;
-    lr_vector_destroy(&host);
+    const bool is_tube = info != NULL && info->kernel == LR_LISTMODE_TUBE && info->blobs.radius_mm == 0;
+    if (!is_tube || info->tube.as_paper || op->listmode->lors == NULL) return LR_OK;
+    lr_vector seen, there = {0};
+    LR_TRY(
+        lr_vector_create(&(lr_vector_params){.count = image->count, .name = "a mask", .log = op->params.log}, &seen));
+    const float *values = seen.values;
+    lr_status status = lr_vector_fill(&seen, 1.0);
+    /* Its warnings came when the operator computed the sensitivity. */
+    if (status == LR_OK) status = lr_listmode_cover(op, seen.values, NULL);
+    int64_t k = 0;
+    while (status == LR_OK && k < seen.count && values[k] > 0.0f) k++;
+    if (status == LR_OK && k < seen.count) {
+        const lr_vector_params like = {.place = image->place, .precision = image->precision, .log = op->params.log};
+        status = lr_vector_bring(&seen, &like, &there);
+        if (status == LR_OK) status = lr_vector_multiply(image, &there);
+        lr_vector_destroy(&there);
+    }
+    lr_vector_destroy(&seen);
     return status;
 }
 

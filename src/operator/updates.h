@@ -16,7 +16,8 @@ lr_status lr_updates_open(lr_operator *op, const struct lr_update_plan *plan, co
 lr_status lr_updates_load(lr_operator *op, int subset, const struct lr_update_data *data);
 
 /* Computes lr_operator_sensitivity, but 0 in voxels that tubes reach and no line between detectors meets: nothing
- * measured determines the emissions there, which would grow. The paper's tubes and blobs keep their whole width. */
+ * measured determines the emissions there, which would grow. The paper's tubes, blobs, and lines without a scanner keep
+ * their whole width. */
 lr_status lr_updates_sensitivity(lr_operator *op, const lr_selection *part, lr_vector *image);
 
 /* A projection of a reconstruction, with the LORs of a part; part NULL = all LORs. is_finite: true if all numbers of

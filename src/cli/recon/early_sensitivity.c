@@ -6,6 +6,7 @@
 #include <lr/vector.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 #include <time.h>
 
@@ -13,15 +14,18 @@ enum { SHOWN_EVERY_NS = 50 * 1000 * 1000, VOXEL_BYTES = 64, LINES_BYTES = 768 <<
 
 /* --- the thread that computes the sensitivity --- */
 
-/* Receives the messages of the operator. Until a caller waits for the sensitivity, only the last message of each of the
- * levels LR_LOG_WARNING and LR_LOG_INFO is kept. Later, all messages are passed on. */
+/* Receives the messages of the operator. Until a caller waits for the sensitivity, warnings are kept, and the last
+ * message of level LR_LOG_INFO. Later, all messages are passed on. */
 static void hear(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     struct early_sensitivity *early = user;
+    const bool is_info = level == LR_LOG_INFO;
+    char *kept = early->sentences[is_info];
+    const size_t used = is_info ? 0 : strlen(kept);
     if (early->to != NULL)
         early->to->write(early->to->user, level, status, sentence);
-    else if (level == LR_LOG_WARNING || level == LR_LOG_INFO)
-        snprintf(early->sentences[level == LR_LOG_INFO], sizeof(early->sentences[0]), "%s", sentence);
+    else if (level == LR_LOG_WARNING || is_info)
+        snprintf(kept + used, sizeof(early->sentences[0]) - used, "%s%s", used > 0 ? "; " : "", sentence);
 }
 
 static bool note(void *user, const char *what, double done, double total)

@@ -24,7 +24,7 @@ struct early_sensitivity {
     lr_progress progress;      /* the operator's progress */
     const lr_log *to;          /* receives messages after the wait; NULL until then */
     const lr_progress *shown;  /* shows progress after the wait; NULL until then */
-    char sentences[2][512];    /* the last warning and the last message of level LR_LOG_INFO before the wait */
+    char sentences[2][1024];   /* warnings, and the last message of level LR_LOG_INFO, before the wait */
     atomic_bool is_unwanted;
     atomic_llong done, total; /* numbers of lines: projected so far, and in all */
 };

@@ -279,7 +279,7 @@ static lr_status check_frames(struct measurement *measured)
     }
     double framed = 0;
     for (int k = 0; k < count; k++) framed += costs[k];
-    if (framed < 0.5 * (double)measured->events.prompts) {
+    if (framed < 0.5 * (double)measured->events.prompts && request->intervals[0].begin_s == 0) {
         report_warn(report,
                     "%.3g %% of the prompts lie in no frame: the frames are from %g s to %g s, and events from %g s to "
                     "%g s: are the lengths of --frames in seconds?",

@@ -416,7 +416,7 @@ static void check_crystals(const lr_image *mu, const lr_mu_map_params *params)
             highest = fmax(highest, value);
         }
     }
-    if (num_reached > 0) {
+    if (num_reached > scanner->num_crystals / 100) { /* fewer may be the noise of a map */
         lr_warn(params->log,
                 "%s: attenuates by up to %.3g/cm at the front faces of %d of %d crystals, where there should be air: "
                 "are its voxels too large, or is its origin wrong? If not, set it to 0 outside of what is scanned",
