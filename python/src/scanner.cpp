@@ -30,7 +30,7 @@ static Scanner take(Calls &calls, lr_scanner *scanner)
     Scanner made = Scanner::of(scanner);
     lr_diagnosis_destroy(calls.make([&] {
         lr_diagnosis *slips = lr_scanner_find_slips(scanner, &calls.log);
-        if (slips != nullptr && slips->num_findings > 0) {
+        if (slips != nullptr && slips->num_suspects > 0) {
             const std::string sentence = std::string(scanner->name) + ": " + slips->findings[0].sentence;
             calls.log.write(calls.log.user, LR_LOG_WARNING, LR_OK, sentence.c_str());
         }

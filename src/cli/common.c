@@ -438,7 +438,7 @@ lr_status common_warn_of_slip(struct report *report, const lr_scanner *scanner, 
     if (strpbrk(name, "./") == NULL) return LR_OK; /* a preset */
     lr_diagnosis *diagnosis = lr_scanner_find_slips(scanner, &report->log);
     if (diagnosis == NULL) return report_reason(report);
-    if (diagnosis->num_findings > 0)
+    if (diagnosis->num_suspects > 0)
         report_warn(report, "%s: %s (loraster scanner check %s)", name, diagnosis->findings[0].sentence, name);
     lr_diagnosis_destroy(diagnosis);
     return LR_OK;

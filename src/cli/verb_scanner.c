@@ -213,18 +213,27 @@ struct check {
     struct scanner_summary summary;
 };
 
+/* Writes the finding's kind, sentence and remedy. */
+static void say(const lr_finding *finding, char text[2048])
+{
+    snprintf(text, 2048, "%s: %s%s%s", lr_finding_kind_name(finding->kind), finding->sentence,
+             finding->remedy[0] != '\0' ? "; " : "", finding->remedy);
+}
+
 /* Warns of what is suspected, each with its place in the file. The line is shown unless it was shown just before. */
 static void print_suspicions(const struct check *check, const char *name)
 {
     int shown = 0;
     for (int k = 0; k < check->diagnosis->num_suspects; k++) {
         const lr_finding *finding = &check->diagnosis->findings[k];
-        char place[512] = "";
+        char text[2048];
         if (finding->kind == LR_FINDING_REFUSED) continue; /* the error that follows says the same */
-        if (finding->line > 0) snprintf(place, sizeof(place), "%s:%d:%d: ", name, finding->line, finding->column);
-        report_warn(check->setup.report, "%ssuspect %s: %s%s%s%s", place, lr_finding_kind_name(finding->kind),
-                    finding->sentence, finding->remedy[0] != '\0' ? "; " : "", finding->remedy,
-                    finding->line > 0 && finding->line != shown ? finding->excerpt : "");
+        say(finding, text);
+        if (finding->line > 0)
+            report_warn(check->setup.report, "%s:%d:%d: suspect %s%s", name, finding->line, finding->column, text,
+                        finding->line != shown ? finding->excerpt : "");
+        else
+            report_warn(check->setup.report, "suspect %s", text);
         shown = finding->line;
     }
 }
@@ -238,13 +247,11 @@ static void print_notes(const struct check *check, const char *name)
     const bool good = check->is_usable && diagnosis->num_suspects == 0;
     for (int k = diagnosis->num_suspects; k < diagnosis->num_findings; k++) {
         char text[2048];
-        const lr_finding *finding = &diagnosis->findings[k];
-        snprintf(text, sizeof(text), "note %s: %s%s%s", lr_finding_kind_name(finding->kind), finding->sentence,
-                 finding->remedy[0] != '\0' ? "; " : "", finding->remedy);
+        say(&diagnosis->findings[k], text);
         if (good)
-            puts(text);
+            printf("note %s\n", text);
         else
-            report_info(check->setup.report, "%s", text);
+            report_info(check->setup.report, "note %s", text);
     }
     if (good) {
         printf("note sensitivity: %s\n", counted(&check->summary));

@@ -18,6 +18,7 @@ extern "C" {
 typedef struct lr_scanner_draft {
     lr_scanner_params params; /* a module's normal (0, 0, 0) = not given */
     double axial_length_mm;   /* published axial length; 0 = not given */
+    bool lists_modules;       /* the description lists its modules one by one, instead of a ring's numbers */
 } lr_scanner_draft;
 
 /* Makes the draft that describes an existing scanner. errors: NULL if memory runs out. */
@@ -71,8 +72,8 @@ typedef struct lr_diagnosis {
  * errors: NULL if memory runs out. */
 LR_API lr_diagnosis *lr_scanner_examine(const lr_scanner_draft *draft, const lr_grid *grid, const lr_log *log);
 
-/* The suspicions about a scanner's radius, numbers around the ring, units and coincidence rules alone, found in less
- * than a millisecond. They include slips such as a diameter for the radius. errors: NULL if memory runs out. */
+/* Examines a scanner's radius, numbers around the ring, units and coincidence rules alone, in less than a millisecond.
+ * Suspicions include slips such as a diameter for the radius. errors: NULL if memory runs out. */
 LR_API lr_diagnosis *lr_scanner_find_slips(const lr_scanner *scanner, const lr_log *log);
 
 /* Destroying NULL is allowed. */

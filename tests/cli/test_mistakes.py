@@ -68,6 +68,7 @@ class Mistakes(ProgramTest):
         for name, radius in (("double", "120"), ("half", "30"), ("cm", "6"), ("m", "0.06"), ("comma", "40,5")):
             self.write(f"{name}.yaml", README_RING.replace("radius_mm: 60", f"radius_mm: {radius}"))
         for name, text in {"ring.yaml": SMALL_RING, "heads/scanner.yaml": SMALL_RING,
+                           "edges.yaml": SMALL_RING.replace("[3.8, 3.8]", "[3.4, 3.8]"),
                            "narrow.yaml": SMALL_RING.replace("view_mm: 30", "view_mm: 8"),
                            "close.yaml": README_RING.replace("ring_pitch_mm: 22", "ring_pitch_mm: 10"),
                            "empty.petsird": "", "m.npz": "", "empty.h5": "", "eff.csv": "crystal,efficiency\n0,1\n",
@@ -75,7 +76,7 @@ class Mistakes(ProgramTest):
                            "lors.txt": "1.0\n" * 300000, "killed.h5.part": "", "killed.h5.part-rows": "",
                            "mmr.s.hdr": "!INTERFILE:=\n%SMS-MI header name space:=sinogram subheader\n",
                            "field.yaml": README_RING.replace("view_mm: 80", "view_mm: 8"),
-                           "turned.yaml": README_RING.replace("modules: 16, rings: 2", "modules: 2, rings: 16"),
+                           "turned.yaml": README_RING.replace("modules: 16, rings: 2", "modules: 6, rings: 16"),
                            }.items():
             self.write(name, text)
         for name, *values in (("x", 1.0), ("zero", 0.0), ("negative", -1.0, 1.0), ("faint", 1e-6), ("mm", 0.0096),

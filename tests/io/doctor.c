@@ -307,6 +307,30 @@ static void modules_that_stand_wrong(void **state)
     lr_scanner_draft_destroy(NULL);
 }
 
+/* Two heads of five rings, and a list of four panels in each of eight rings, have no numbers that look swapped. */
+static void few_heads_raise_no_alarm(void **state)
+{
+    char yaml[16384] = "num_positions: 4\nmodules:\n";
+    for (int k = 0; k < 32; k++) {
+        const double angle = k % 4 * acos(-1.0) / 2, c = cos(angle), s = sin(angle);
+        const size_t used = strlen(yaml);
+        snprintf(yaml + used, sizeof(yaml) - used,
+                 "  - {center_mm: [%.15g, %.15g, %d], u: [%.15g, %.15g, 0], v: [0, 0, 1], crystals: [36, 10], "
+                 "pitch_mm: [2, 2], face_mm: [2, 2], depth_mm: 15, position: %d, ring: %d, first_crystal_ring: %d}\n",
+                 100 * c, 100 * s, 20 * (k / 4) - 70, -s, c, k % 4, k / 4, 10 * (k / 4));
+    }
+    lr_diagnosis *both[] = {
+        diagnose_yaml(yaml, NULL),
+        diagnose((struct text){"radius_mm: 80, modules: 2, rings: 5, ring_pitch_mm: 20",
+                               "crystals: [50, 10], pitch_mm: [2, 2], face_mm: [2, 2], depth_mm: 15", "", ""},
+                 NULL)};
+    for (int k = 0; k < 2; k++) {
+        expect_no_suspects(both[k], k == 0 ? "panels" : "heads");
+        assert_null(find(both[k], LR_FINDING_ARC));
+        lr_diagnosis_destroy(both[k]);
+    }
+}
+
 /* Two layers of crystals, one behind the other, count as one ring when its filling is computed. */
 static void layers_are_no_second_ring(void **state)
 {
@@ -328,4 +352,5 @@ static void layers_are_no_second_ring(void **state)
 group_main("geometry doctor", NULL, NULL,
            EACH(cmocka_unit_test, presets_raise_no_alarm, a_sound_scanner_is_sound, panels_hide_panels,
                 rings_hide_rings, planted_errors_are_found, suspicions_have_places, radii_at_any_filling, overlaps,
-                rings_too_close_are_no_full_ring, grids, modules_that_stand_wrong, layers_are_no_second_ring))
+                rings_too_close_are_no_full_ring, grids, modules_that_stand_wrong, few_heads_raise_no_alarm,
+                layers_are_no_second_ring))

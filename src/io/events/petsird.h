@@ -130,8 +130,8 @@ lr_scanner *lr_petsird_scanner(const struct lr_petsird *petsird);
  * memory runs out. */
 lr_status lr_petsird_match(const struct lr_petsird *petsird, const lr_scanner *scanner, int32_t *numbers);
 
-/* Warns if the crystals' edges, or the depth at which photons are detected, differ by more than 0.1 mm between the
- * file's own scanner and another one. numbers: of lr_petsird_match, not all -1. */
+/* Warns if the crystals' edges differ by more than 0.1 mm between the file's own scanner and another one. numbers: of
+ * lr_petsird_match, not all -1. */
 void lr_petsird_warn_apart(const struct lr_petsird *petsird, const lr_scanner *scanner, const int32_t *numbers);
 
 /* Reads one number per crystal of a scanner, like lr_crystal_values_read: the efficiencies of the file's detection

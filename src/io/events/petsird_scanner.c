@@ -272,9 +272,8 @@ lr_scanner *lr_petsird_scanner(const struct lr_petsird *petsird)
     double depth_mm = INFINITY;
     for (int64_t k = 0; k < petsird->num_crystals; k++) depth_mm = fmin(depth_mm, crystals[k].size_mm[2]);
     lr_info(petsird->log,
-            "%s: photons are taken to be detected in the middle of crystals, %g mm deep: where the list was made with "
-            "another "
-            "depth, images have another scale: then give the scanner's own description",
+            "%s: photons are taken to be detected %g mm behind the front faces, in the middle of crystals; if the list "
+            "was made with another depth, give the scanner's own description",
             petsird->path, 0.5 * depth_mm);
     const struct lr_petsird_agreement found = lr_petsird_compare(petsird);
     lr_crystal_list list = {
@@ -372,22 +371,15 @@ static double corners_apart_mm(const struct lr_petsird *petsird, int64_t own, co
 
 void lr_petsird_warn_apart(const struct lr_petsird *petsird, const lr_scanner *scanner, const int32_t *numbers)
 {
-    double faces_mm = 0, shortest_mm = INFINITY;
-    for (int64_t k = 0; k < petsird->num_crystals; k++) {
-        if (numbers[k] < 0) continue;
-        faces_mm = fmax(faces_mm, corners_apart_mm(petsird, k, scanner, numbers[k]));
-        shortest_mm = fmin(shortest_mm, scanner->modules[lr_scanner_module_of(scanner, numbers[k])].depth_mm);
-    }
-    const double depth_mm = 0.5 * shortest_mm; /* the depth of hits that lr_petsird_scanner takes */
-    const double hits_mm = fabs(scanner->detection_depth_mm - depth_mm);
-    char remedy[64] = "other face_mm or depth_mm";
-    if (hits_mm > faces_mm) snprintf(remedy, sizeof(remedy), "detection_depth_mm: %.4g", depth_mm);
-    if (fmax(hits_mm, faces_mm) > reach_mm) {
+    double apart_mm = 0;
+    for (int64_t k = 0; k < petsird->num_crystals; k++)
+        if (numbers[k] >= 0) apart_mm = fmax(apart_mm, corners_apart_mm(petsird, k, scanner, numbers[k]));
+    if (apart_mm > reach_mm) {
         lr_warn(petsird->log,
-                "%s: its own scanner and %s differ by up to %.3g mm in %s, which changes the image unless the list "
-                "was made for the latter: give that one %s, or read the scanner from the file instead",
-                petsird->path, scanner->name, fmax(hits_mm, faces_mm),
-                hits_mm > faces_mm ? "the depth at which photons are detected" : "the edges of crystals", remedy);
+                "%s: its own scanner and %s differ by up to %.3g mm in the edges of crystals, which changes the image "
+                "unless the list was made for the latter: give that one other face_mm or depth_mm, or read the scanner "
+                "from the file instead",
+                petsird->path, scanner->name, apart_mm);
     }
 }
 

@@ -201,31 +201,26 @@ static lr_status check_text(const struct lr_yaml *yaml)
 static void ask_for_bracket(const struct lr_yaml *yaml, const struct fy_diag_error *report, char question[96])
 {
     enum { DEEPEST = 32 };
-    int lines[DEEPEST], depth = 0, line = 1, column = 1; /* lines: those of the open brackets */
-    char brackets[DEEPEST], before = ' ', quote = '\0';
-    for (const char *at = yaml->text; *at != '\0' && (line < report->line || column < report->column); before = *at++) {
-        const bool begins = strchr(" \t\n,[{", before) != NULL;
-        column += !continues_character(*at);
-        if (quote == '\0' && begins && *at == '#') {
-            at += strcspn(at, "\n") - 1;
-            continue;
-        }
-        if (*at == '\n') {
-            line++;
-            column = 1;
-        } else if (quote != '\0') {
-            if (*at == quote) quote = '\0';
-        } else if (begins && (*at == '"' || *at == '\'')) {
-            quote = *at;
+    const char *open[DEEPEST], *end = yaml->text; /* end: the place of the error */
+    int depth = 0, line = 1;
+    for (; line < report->line && *end != '\0'; line += *end++ == '\n') continue;
+    end += strnlen(end, (size_t)(report->column - 1));
+    for (const char *at = yaml->text; at < end; at++) {
+        const bool begins = at == yaml->text || strchr(" \t\n,[{", at[-1]) != NULL;
+        if (begins && (*at == '#' || *at == '"' || *at == '\'')) {
+            const char stop[] = {*at == '#' ? '\n' : *at, '\0'};
+            at += 1 + strcspn(at + 1, stop);
         } else if (depth < DEEPEST && (*at == '{' || *at == '[')) {
-            brackets[depth] = *at;
-            lines[depth++] = line;
+            open[depth++] = at;
         } else if (depth > 0 && (*at == '}' || *at == ']')) {
             depth--;
         }
     }
-    if (depth > 0 && (lines[depth - 1] < report->line || strstr(report->msg, "mismatched") != NULL))
-        snprintf(question, 96, ": is the '%c' of line %d closed?", brackets[depth - 1], lines[depth - 1]);
+    if (depth == 0) return;
+    line = 1;
+    for (const char *at = yaml->text; at < open[depth - 1]; at++) line += *at == '\n';
+    if (line < report->line || strstr(report->msg, "mismatched") != NULL)
+        snprintf(question, 96, ": is the '%c' of line %d closed?", *open[depth - 1], line);
 }
 
 /* Asks about the line that libfyaml cannot fit to the lines before it. */
@@ -268,8 +263,8 @@ static void report_syntax(const struct lr_yaml *yaml)
     }
     const struct place place = {report->line, report->column, 1};
     char sentence[MAX_SENTENCE + 1], question[96] = "";
-    ask_for_bracket(yaml, report, question);
-    if (question[0] == '\0') ask_for_indentation(yaml, report, question);
+    ask_for_indentation(yaml, report, question);
+    if (question[0] == '\0' && strstr(report->msg, "flow") != NULL) ask_for_bracket(yaml, report, question);
     snprintf(sentence, sizeof(sentence), "not valid YAML: %s%s", report->msg, question);
     say_at(yaml, &place, LR_LOG_ERROR, LR_BAD_INPUT, sentence);
 }

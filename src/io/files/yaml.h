@@ -85,8 +85,8 @@ struct lr_yaml_mapping {
     struct fy_node *node;
     struct fy_node *at;            /* the key of the mapping itself, where errors about missing keys point */
     const char *what;              /* the mapping in words: "a ring" */
-    const char *const (*below)[2]; /* keys that stand below a key of this mapping, and that key; NULL at the end, or for
-                                      none */
+    const char *const (*below)[2]; /* keys that belong one level deeper, and the key they belong to; NULL at the end, or
+                                      for none */
 };
 
 /* Reads the fields of a mapping. errors: LR_BAD_INPUT if the node is no mapping, and for unknown, repeated and missing

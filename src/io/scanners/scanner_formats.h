@@ -59,10 +59,10 @@ extern const struct lr_known_keys lr_geom_keys, lr_hscan_keys, lr_stir_scanner_k
 
 /* The scanner block of STIR's projection-data headers. Memory: for the crystals that the block describes. */
 bool lr_stir_header_recognises(const struct lr_file_head *head);
+lr_scanner *lr_stir_header_read(const char *path, const lr_log *log);
 
 /* True for Siemens' own headers of sinograms, which are not read. */
 bool lr_siemens_sinogram_recognises(const struct lr_file_head *head);
-lr_scanner *lr_stir_header_read(const char *path, const lr_log *log);
 
 /* Looks up a scanner by its name in STIR. wanted: receives the number of places around a ring and the number of rings.
  * If several scanners have the name, a scanner with wanted[1] rings is preferred. `wanted` is unchanged if STIR knows no

@@ -680,6 +680,7 @@ lr_scanner_draft *lr_scanner_draft_parse(struct lr_yaml *yaml)
     result->params.source = draft.text.chars;
     result->params.modules = draft.list;
     result->axial_length_mm = draft.axial_length_mm;
+    result->lists_modules = draft.ring.key == NULL;
     draft.name = draft.text.chars = NULL; /* now owned by the result */
     draft.list = NULL;
 done:

@@ -161,8 +161,8 @@ bool lr_stir_header_recognises(const struct lr_file_head *head)
 
 bool lr_siemens_sinogram_recognises(const struct lr_file_head *head)
 {
-    static const char name_space[] = "sinogram subheader";
-    return lr_stir_header_recognises(head) && lr_head_holds(head, name_space, strlen(name_space));
+    static const char subheader[] = "sinogram subheader";
+    return lr_stir_header_recognises(head) && lr_head_holds(head, subheader, strlen(subheader));
 }
 
 /* --- the header --- */

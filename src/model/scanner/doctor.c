@@ -157,13 +157,30 @@ static bool prepare(struct lr_examination *examination)
     return examination->modules != NULL && find_belt(examination);
 }
 
-/* Frees what prepare has made, and returns the diagnosis; NULL if memory was short. */
+/* Frees what prepare has made, and returns the sorted diagnosis; NULL if memory was short. */
 static lr_diagnosis *finish(struct lr_examination *examination)
 {
     lr_free_all(examination->modules, examination->belt.modules);
-    if (!examination->failed) return examination->diagnosis;
-    lr_diagnosis_destroy(examination->diagnosis);
-    return NULL;
+    lr_diagnosis *diagnosis = examination->diagnosis;
+    if (examination->failed) {
+        lr_diagnosis_destroy(diagnosis);
+        return NULL;
+    }
+
+    /* Suspicions are sorted to the front. The sort is stable: findings of one kind keep their order. */
+    for (int k = 1; k < diagnosis->num_findings; k++) {
+        const lr_finding moved = diagnosis->findings[k];
+        int to = k;
+        for (; to > 0; to--) {
+            const lr_finding *before = &diagnosis->findings[to - 1];
+            const bool is_later =
+                before->severity != moved.severity ? moved.severity == LR_SUSPECT : before->kind > moved.kind;
+            if (!is_later) break;
+            diagnosis->findings[to] = *before;
+        }
+        diagnosis->findings[to] = moved;
+    }
+    return diagnosis;
 }
 
 lr_diagnosis *lr_scanner_find_slips(const lr_scanner *scanner, const lr_log *log)
@@ -179,18 +196,7 @@ lr_diagnosis *lr_scanner_find_slips(const lr_scanner *scanner, const lr_log *log
         lr_examine_rules(&examination);
     }
     lr_scanner_draft_destroy(draft);
-    lr_diagnosis *diagnosis = finish(&examination);
-    const int count = diagnosis != NULL ? diagnosis->num_findings : 0;
-    for (int k = 0, kept = 0; k < count; k++) {
-        lr_finding *finding = &diagnosis->findings[k];
-        if (finding->severity == LR_SUSPECT) {
-            diagnosis->findings[kept++] = *finding;
-        } else {
-            diagnosis->num_findings--;
-            lr_free_all(finding->sentence, finding->remedy);
-        }
-    }
-    return diagnosis;
+    return finish(&examination);
 }
 
 lr_diagnosis *lr_scanner_examine(const lr_scanner_draft *draft, const lr_grid *grid, const lr_log *log)
@@ -219,19 +225,6 @@ lr_diagnosis *lr_scanner_examine(const lr_scanner_draft *draft, const lr_grid *g
         lr_examine_size(&examination);
     }
 
-    /* Suspicions are sorted to the front. The sort is stable: findings of one kind keep their order. */
-    for (int k = 1; k < diagnosis->num_findings; k++) {
-        const lr_finding moved = diagnosis->findings[k];
-        int to = k;
-        for (; to > 0; to--) {
-            const lr_finding *before = &diagnosis->findings[to - 1];
-            const bool is_later =
-                before->severity != moved.severity ? moved.severity == LR_SUSPECT : before->kind > moved.kind;
-            if (!is_later) break;
-            diagnosis->findings[to] = *before;
-        }
-        diagnosis->findings[to] = moved;
-    }
     return finish(&examination);
 }
 

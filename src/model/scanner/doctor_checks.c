@@ -94,55 +94,65 @@ static bool is_filled_by(double ratio, double factor)
     return ratio > least_full * factor && ratio <= too_full * factor;
 }
 
-/* Looks for two swapped numbers: the ring is filled once they are swapped back. Writes which numbers these are, or
- * nothing, and returns the remedy. */
-static const char *say_swap(const struct lr_examination *examination, double ratio, char words[128])
+/* Looks for two numbers that fill the ring once they are swapped back. Returns true, with a finding, if there are such
+ * numbers. ratio: filled share of the circumference. */
+static bool find_swap(struct lr_examination *examination, double ratio)
 {
     const lr_scanner_params *params = &examination->draft->params;
+    const struct lr_belt *belt = &examination->belt;
     int rings = 0;
     for (int m = 0; m < params->num_modules; m++)
         rings = params->modules[m].ring >= rings ? params->modules[m].ring + 1 : rings;
-    words[0] = '\0';
-    if (ratio >= least_full && ratio <= too_full) return ""; /* nearly filled */
-    const bool is_sparse = ratio < 0.5 * least_full || examination->belt.count < least_round;
+    struct lr_finding_head head = {
+        belt->count >= least_round ? LR_SUSPECT : LR_NOTE,
+        LR_FINDING_ARC,
+        {-1, -1},
+        "give the number of modules around the ring as 'modules', and that of rings along the axis as 'rings'"};
     const double by_rings = params->num_positions > 0 ? ratio * rings / params->num_positions : 0;
-    const lr_module *first = &examination->modules[examination->belt.modules[0]];
-    const int *crystals = first->crystals;
-    if (rings > params->num_positions && by_rings >= wide_gaps && by_rings <= too_full) {
-        snprintf(words, 128, "'modules' and 'rings' look swapped: %d modules around would fill %.0f %%", rings,
-                 100 * by_rings);
-        return "give the number of modules around the ring as 'modules', and that of rings along the axis as 'rings'";
+    if (!examination->draft->lists_modules && ratio < least_full && rings >= least_round &&
+        rings > params->num_positions && by_rings >= wide_gaps && by_rings <= too_full) {
+        lr_examination_add(examination, &head,
+                           "'modules' and 'rings' look swapped: %d modules around would fill %.0f %% of the "
+                           "circumference at a radius of %.6g mm, and now %.0f %% are filled",
+                           rings, 100 * by_rings, belt->radius_mm, 100 * ratio);
+        return true;
     }
-    for (int axis = 0; axis < 2 && words[0] == '\0' && !is_sparse; axis++) { /* their pitches may be swapped, too */
+
+    const lr_module *first = &examination->modules[belt->modules[0]];
+    const int *crystals = first->crystals;
+    head.remedy = "give 'crystals', pitch_mm and face_mm as [around the ring, along the axis]";
+    for (int axis = 0; axis < 2 && ratio > too_full; axis++) { /* their pitches may be swapped, too */
         const double swapped = ratio * crystals[1] * first->pitch_mm[axis] / (crystals[0] * first->pitch_mm[0]);
         if (crystals[0] != crystals[1] && swapped >= wide_gaps && swapped <= too_full) {
-            snprintf(words, 128, "'crystals' look swapped: [%d, %d] would fill %.0f %%", crystals[1], crystals[0],
-                     100 * swapped);
+            lr_examination_add(examination, &head,
+                               "'crystals' look swapped: [%d, %d] would fill %.0f %% of the circumference at a radius "
+                               "of %.6g mm, and now they would fill %.0f %%",
+                               crystals[1], crystals[0], 100 * swapped, belt->radius_mm, 100 * ratio);
+            return true;
         }
     }
-    return "give 'crystals', pitch_mm and face_mm as [around the ring, along the axis]";
+    return false;
 }
 
 void lr_examine_arc(struct lr_examination *examination)
 {
     const struct lr_belt *belt = &examination->belt;
     const double width = belt->width_mm, radius = belt->radius_mm, filled_mm = width / (2 * LR_PI);
-    if (!belt->closed && belt->count != 2) return; /* two modules are looked at for swapped numbers alone */
+    if (!belt->closed && belt->count != 2) return;
     const bool is_round = belt->count >= least_round;
     const double ratio = width / (2 * LR_PI * radius);
     if (is_round ? ratio >= wide_gaps && ratio <= too_full : ratio >= half_open) return;
-    char swap[128];
-    const char *swap_remedy = say_swap(examination, ratio, swap), *join = swap[0] != '\0' ? "; or " : "";
-    if (!belt->closed && swap[0] == '\0') return;
+    const bool is_swapped = find_swap(examination, ratio);
+    if (!is_round) return; /* boxes and pairs of modules may be as open as this */
 
     struct lr_finding_head head = {
         LR_SUSPECT, LR_FINDING_RADIUS, {-1, -1}, "check whether radius_mm is given from the axis to the front faces"};
-    if (is_round && is_filled_by(ratio, 0.5)) {
+    if (is_filled_by(ratio, 0.5)) {
         lr_examination_add(examination, &head,
                            "the crystals around come to %.6g mm, %.0f %% of the circumference at a radius of %.6g mm, "
                            "about half of what is usual: the radius looks like the diameter; a ring of radius %.4g mm "
-                           "would just be filled, and half of the radius is %.4g mm%s%s",
-                           width, 100 * ratio, radius, filled_mm, 0.5 * radius, join, swap);
+                           "would just be filled, and half of the radius is %.4g mm",
+                           width, 100 * ratio, radius, filled_mm, 0.5 * radius);
         return;
     }
     if (ratio > surely_half && is_filled_by(ratio, 2)) {
@@ -150,43 +160,41 @@ void lr_examine_arc(struct lr_examination *examination)
             examination, &head,
             "the crystals around come to %.6g mm, %.2f times the circumference at a radius of %.6g mm: the radius "
             "looks like half of the right one, or the crystals are counted twice; a ring of radius %.4g mm would be "
-            "filled%s%s",
-            width, ratio, radius, filled_mm, join, swap);
+            "filled",
+            width, ratio, radius, filled_mm);
         return;
     }
 
     head.kind = LR_FINDING_UNITS;
-    for (int k = 0; k < NUM_UNITS && is_round; k++) {
+    for (int k = 0; k < NUM_UNITS; k++) {
         if (is_filled_by(ratio, units[k].factor)) {
             head.remedy = "give radius_mm, or the modules' centres, in millimetres";
             lr_examination_add(examination, &head,
                                "the crystals around come to %.6g mm, %.3g times the circumference at a radius of %.6g "
-                               "mm: the radius looks like %s (%.6g mm), or the pitch around is %.4g times too "
-                               "large%s%s",
-                               width, ratio, radius, units[k].name, radius * units[k].factor, units[k].factor, join,
-                               swap);
+                               "mm: the radius looks like %s (%.6g mm), or the pitch around is %.4g times too large",
+                               width, ratio, radius, units[k].name, radius * units[k].factor, units[k].factor);
             return;
         }
         if (is_filled_by(ratio, 1 / units[k].factor)) {
             head.remedy = "give pitch_mm in millimetres, as every length";
             lr_examination_add(examination, &head,
                                "the crystals around come to %.6g mm, 1/%.3g of the circumference at a radius of %.6g "
-                               "mm: the crystal pitch around looks like %s%s%s",
-                               width, 1 / ratio, radius, units[k].name, join, swap);
+                               "mm: the crystal pitch around looks like %s",
+                               width, 1 / ratio, radius, units[k].name);
             return;
         }
     }
 
+    if (is_swapped) return;
     head.kind = LR_FINDING_ARC;
-    head.severity = ratio > too_full || swap[0] != '\0' ? LR_SUSPECT : LR_NOTE;
-    head.remedy =
-        swap[0] != '\0' ? swap_remedy : "check radius_mm, the number of modules, the crystals in each and their pitch";
+    head.severity = ratio > too_full ? LR_SUSPECT : LR_NOTE;
+    head.remedy = "check radius_mm, the number of modules, the crystals in each and their pitch";
     lr_examination_add(examination, &head,
                        "the crystals around (%d modules) come to %.6g mm, %.1f %% of the circumference at a radius of "
-                       "%.6g mm, %s: %s%sa ring of radius %.4g mm would just be filled",
+                       "%.6g mm, %s: a ring of radius %.4g mm would just be filled",
                        belt->count, width, 100 * ratio, radius,
                        ratio > 1 ? "more than there is room for" : "while rings are usually filled to 85 % or more",
-                       swap, swap[0] != '\0' ? "; else " : "", filled_mm);
+                       filled_mm);
 }
 
 /* --- units of single lengths --- */
@@ -596,6 +604,7 @@ void lr_examine_rules(struct lr_examination *examination)
             const char *unit = NULL;
             for (int k = 0; k < NUM_UNITS && unit == NULL; k++)
                 if (units[k].factor * field > 0.3 * bore && units[k].factor * field < bore) unit = units[k].name;
+            head.severity = unit != NULL ? LR_SUSPECT : LR_NOTE; /* a small one may be intended */
             lr_examination_add(examination, &head, "the field of view of %.6g mm is %.2g %% of the bore of %.6g mm%s%s",
                                field, 100 * field / bore, bore, unit != NULL ? ": it looks like " : "",
                                unit != NULL ? unit : "");
@@ -606,6 +615,7 @@ void lr_examine_rules(struct lr_examination *examination)
         /* lr_scanner_create reports differences that are too large. */
         const bool has_rule = places >= 3 && difference >= 1 && difference <= places / 2;
         const double wide = has_rule ? field_of_difference(examination, difference) : 0;
+        head.severity = LR_SUSPECT;
         head.remedy = "reduce min_module_difference: it counts places around the ring, not crystals";
         if (has_rule && field > 0 && wide < 0.9 * field) {
             lr_examination_add(examination, &head,
