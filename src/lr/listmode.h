@@ -241,6 +241,7 @@ typedef struct lr_listmode_info {
     double sensitivity_worst; /* largest standard error of a voxel, relative to the voxel's value */
     int64_t sensitivity_left; /* number of voxels set to 0, because too few LORs that cross them could be sampled */
     bool has_solid_angles;    /* true if elements are probabilities, so that images are in emissions */
+    bool has_tof;             /* true if elements depend on times of flight */
 } lr_listmode_info;
 
 /* The facts live as long as the operator. NULL for operators of other families. */

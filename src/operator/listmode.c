@@ -645,6 +645,7 @@ lr_operator *lr_listmode_create_sized(size_t caller_bytes, const lr_listmode_par
                                       .tube = family->model.tube,
                                       .blobs = family->info.blobs,
                                       .has_solid_angles = family->info.has_solid_angles,
+                                      .has_tof = family->events.reach_mm > 0,
                                       .count = params->count,
                                       .num_ranges = (int)family->events.layout.num_pairs,
                                       .partition_seconds = family->events.partition_seconds,

@@ -659,30 +659,31 @@ static lr_status iterate(struct recon *recon, int number)
                             found.fit.left_out_counts);
         }
         if (found.fit.left_out_lors > 0 && !recon->has_warned) {
-            const bool is_of_lines = recon->info->of_lines || recon->info->of_events;
+            const lr_listmode_info *list = lr_listmode_get_info(recon->params->op);
             const long long lors = (long long)found.fit.left_out_lors;
             const bool one = lors == 1;
             const char *what = recon->info->of_lines                           ? "line"
                                : recon->info->of_events                        ? "event"
                                : lr_direct_get_info(recon->params->op) != NULL ? "histo-image voxel"
                                                                                : "LOR";
-            const char *them = one ? "it" : "them";
+            const char *more = one ? "" : "s", *are = one ? "is" : "are", *them = one ? "it" : "them";
             const double counts = found.fit.left_out_counts, share = counts / (counts + found.fit.measured_counts);
-            const bool is_harmless = share <= harmless_share;
-            char advice[320] = "";
+            const char *several = counts == 1.0 ? "" : "s";
             recon->has_warned = true;
-            if (!is_harmless) {
-                snprintf(advice, sizeof(advice),
-                         "%s, and the image misses %s. %s a larger grid, or check its origin and the scanner",
-                         is_of_lines ? ", as with times of flight that point beside the grid" : "", them,
-                         recon->compared.has_additive
-                             ? "Take"
-                             : "Are they randoms or scatter, without an additive term? If not, take");
+            if (share <= harmless_share) {
+                lr_info(recon->params->log,
+                        "%lld %s%s with %g count%s (%.2g %%) %s left out: no active voxel reaches %s", lors, what, more,
+                        counts, several, 100.0 * share, are, them);
+            } else {
+                lr_warn(recon->params->log,
+                        "%lld %s%s with %g count%s (%.3g %% of all) %s left out, and the image misses %s: no active "
+                        "voxel reaches %s%s. %s a larger grid, or check its origin and the scanner",
+                        lors, what, more, counts, several, 100.0 * share, are, them, them,
+                        list != NULL && list->has_tof ? ", as with times of flight that point beside the grid" : "",
+                        recon->compared.has_additive ? "Take"
+                                                     : "Are they randoms or scatter, without an additive term? If "
+                                                       "not, take");
             }
-            lr_log_write(recon->params->log, is_harmless ? LR_LOG_INFO : LR_LOG_WARNING, LR_OK,
-                         "%lld %s%s with %g count%s (%.3g %% of all) %s left out, for no active voxel reaches %s%s",
-                         lors, what, one ? "" : "s", counts, counts == 1.0 ? "" : "s", 100.0 * share,
-                         one ? "is" : "are", them, advice);
         }
         const double additive = recon->subsets.additive_counts;
         done.has_fit = true;
