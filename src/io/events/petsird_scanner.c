@@ -272,8 +272,7 @@ lr_scanner *lr_petsird_scanner(const struct lr_petsird *petsird)
     double depth_mm = INFINITY;
     for (int64_t k = 0; k < petsird->num_crystals; k++) depth_mm = fmin(depth_mm, crystals[k].size_mm[2]);
     lr_info(petsird->log,
-            "%s: photons are taken to be detected %g mm behind the front faces, in the middle of crystals; if the list "
-            "was made with another depth, give the scanner's own description",
+            "%s: photons are taken to be detected in the middle of crystals, %g mm behind their front faces",
             petsird->path, 0.5 * depth_mm);
     const struct lr_petsird_agreement found = lr_petsird_compare(petsird);
     lr_crystal_list list = {

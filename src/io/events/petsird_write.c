@@ -218,10 +218,11 @@ static lr_status init_layout(struct layout *layout, const lr_events_writer_param
     if (rules->field_of_view_mm > 0) lr_names_add(lost, sizeof(lost), item);
     snprintf(item, sizeof(item), "max_ring_difference: %d", rules->max_ring_difference);
     if (rules->limits_ring_difference) lr_names_add(lost, sizeof(lost), item);
-    if (lost[0] != '\0') { /* a field of view that is lost changes nothing within it */
-        lr_log_write(log, loses_depth || rules->limits_ring_difference ? LR_LOG_WARNING : LR_LOG_INFO, LR_OK,
-                     "%s: PETSIRD has no place for %s: reconstruct with the scanner's own description", params->path,
-                     lost);
+    if (loses_depth || rules->limits_ring_difference) {
+        lr_warn(log, "%s: PETSIRD has no place for %s: reconstruct with the scanner's own description", params->path,
+                lost);
+    } else if (lost[0] != '\0') {
+        lr_info(log, "%s: PETSIRD has no place for %s, which changes nothing within that field", params->path, lost);
     }
 
     LR_TRY(sort_modules(layout, differ ? info : NULL, log));
