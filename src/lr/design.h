@@ -33,9 +33,9 @@ typedef struct lr_scanner_figures {
 LR_API lr_scanner_figures lr_scanner_measure(const lr_scanner *scanner);
 
 /* Warns about a grid whose shape, size or place suggests swapped axes, voxels in another unit than mm, or an origin that
- * is not the centre of the first voxel. Returns true if it has warned. Regions of interest and single slices give no
- * warning. lr_operator_create, lr_deposit_create, lr_direct_factors_create and the sensitivity of list mode call this
- * function themselves. */
+ * is not the centre of the first voxel. Returns true if it has warned. Single slices give no warning, and regions of
+ * interest only if they begin in the scanner's middle along x and y. lr_operator_create, lr_deposit_create,
+ * lr_direct_factors_create and the sensitivity of list mode call this function themselves. */
 LR_API bool lr_grid_warn_slip(const lr_grid *grid, const lr_scanner *scanner, const lr_log *log);
 
 /* Profiles of a sensitivity image. The axial profile[z] is the mean over the voxels of slice z within one and a half

@@ -113,8 +113,7 @@ bool lr_grid_warn_slip(const lr_grid *grid, const lr_scanner *scanner, const lr_
         middle_mm[k] = grid->origin_mm[k] + 0.5 * (field_mm[k] - voxel_mm);
         const double off = fabs(middle_mm[k] - 0.5 * (box.low_mm[k] + box.high_mm[k]));
         off_mm = hypot(off_mm, off);
-        num_cornered += k < 2 && grid->size[k] > 3 && field_mm[k] > 0.5 * span_mm[k] + voxel_mm &&
-                        fabs(off - 0.5 * field_mm[k]) < 0.51 * voxel_mm;
+        num_cornered += k < 2 && grid->size[k] > 3 && fabs(off - 0.5 * field_mm[k]) < 0.51 * voxel_mm;
         /* The grid fits between the detectors, but reaches beyond them. */
         is_shifted = is_shifted || (field_mm[k] <= span_mm[k] + voxel_mm && off > 0.25 * span_mm[k] &&
                                     off + 0.5 * field_mm[k] > 0.5 * span_mm[k] + voxel_mm);
