@@ -24,29 +24,22 @@ static lr_status run_smooth(struct cli_args *args)
         report_warn(args->report, "--fwhm-mm %s smooths nothing: give the width of the Gaussian, such as --fwhm-mm 5",
                     args_text(args, "--fwhm-mm"));
     const char *input = args->positional[0], *output = args->positional[1];
-    const lr_log *log = &args->report->log;
+    const lr_log *log = &args->report->log, errors = report_errors_alone(args->report);
     lr_image_frames all = {.images = NULL};
     const int count = lr_image_num_frames(input, &all.step_s);
     lr_image **images = calloc((size_t)count + 1, sizeof(*images));
     lr_status status = images != NULL ? LR_OK : report_error(args->report, LR_FAILED, "no memory for %d images", count);
     double sum = 0, before = 0;
-    int narrow = -1; /* an axis along which the Gaussian does not reach other voxels; -1 = none */
     for (int k = 0; status == LR_OK && k < (count > 1 ? count : 1); k++) {
         lr_image *image = count > 1 ? lr_image_read_frame(input, k + 1, log) : setup_read_image(&setup, args, input);
         images[all.count++] = image;
         if (image != NULL) before += common_sum(image->values, lr_grid_num_voxels(&image->grid));
-        for (int axis = 0; image != NULL && axis < 3; axis++)
-            if (fwhm_mm[axis] > 0 && 2 * fwhm_mm[axis] < image->grid.voxel_mm[axis]) narrow = axis;
-        status = image != NULL ? lr_image_smooth(image, fwhm_mm, log) : report_reason(args->report);
+        status = image != NULL ? lr_image_smooth(image, fwhm_mm, k == 0 ? log : &errors) : report_reason(args->report);
         if (status == LR_OK) sum += common_sum(image->values, lr_grid_num_voxels(&image->grid));
     }
     all.images = (const lr_image *const *)images;
     if (status == LR_OK)
         status = count > 1 ? lr_image_write_frames(output, &all, log) : lr_image_write(output, images[0], log);
-    if (status == LR_OK && narrow >= 0) {
-        report_warn(args->report, "--fwhm-mm: %g mm changes next to nothing, for voxels have %g mm: is it in mm?",
-                    fwhm_mm[narrow], images[0]->grid.voxel_mm[narrow]);
-    }
     if (status == LR_OK) {
         if (args->report->json) {
             struct json json = common_json_begin(stdout, "smooth");

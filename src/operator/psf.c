@@ -11,9 +11,13 @@
 /* The Gaussian is cut at this number of standard deviations. A fraction of 6e-5 lies beyond the cut. */
 static const double cut = 4.0;
 
+/* Share of a voxel that its neighbour gets, below which the image stays as it is. */
+static const double negligible = 1e-3;
+
 /* --- the kernel --- */
 
-/* Sets the kernel for images on a grid. errors: LR_USAGE; psf is then unchanged. */
+/* Sets the kernel for images on a grid. Warns of a Gaussian that changes nothing. errors: LR_USAGE; psf is then
+ * unchanged. */
 static lr_status set_kernel(struct lr_psf *psf, const lr_grid *grid, const double fwhm_mm[3], const lr_log *log)
 {
     for (int axis = 0; axis < 3; axis++) {
@@ -39,6 +43,7 @@ static lr_status set_kernel(struct lr_psf *psf, const lr_grid *grid, const doubl
     }
     lr_psf_finish(psf);
     psf->log = log;
+    double share = 0.0;
     for (int axis = 0; axis < 3; axis++) {
         const double sigma = fwhm_mm[axis] / LR_FWHM_PER_SIGMA;
         psf->size[axis] = grid->size[axis];
@@ -54,34 +59,32 @@ static lr_status set_kernel(struct lr_psf *psf, const lr_grid *grid, const doubl
             }
             for (int k = 0; k <= reach; k++) weights[k] /= sum;
             psf->is_on = true;
+            share = fmax(share, weights[1]);
         }
+    }
+    if (psf->is_on && share < negligible) {
+        const double *voxel_mm = grid->voxel_mm;
+        lr_warn(log, "a resolution of %g x %g x %g mm changes nothing on voxels of %g x %g x %g mm: is it in mm?",
+                fwhm_mm[0], fwhm_mm[1], fwhm_mm[2], voxel_mm[0], voxel_mm[1], voxel_mm[2]);
     }
     return LR_OK;
 }
 
-/* Warns of a resolution that is much wider than crystals, or so narrow that it changes nothing. */
+/* Warns of a resolution that is much wider than crystals. */
 static void warn_of_width(const lr_operator *op, const double fwhm_mm[3])
 {
     static const double many = 3; /* widths of a crystal; known scanners resolve half of one to one and a half */
-    static const float negligible = 1e-3f; /* share of a voxel that its neighbour gets */
     const lr_lors *lors = op->listmode != NULL ? op->listmode->lors : op->info.lors;
     const lr_scanner *scanner = lors != NULL ? lors->scanner : NULL;
-    const double widest_mm = fmax(fwhm_mm[0], fmax(fwhm_mm[1], fwhm_mm[2])), *edge_mm = op->grid.voxel_mm;
-    double pitch_mm = 0, share = 0;
+    const double widest_mm = fmax(fwhm_mm[0], fmax(fwhm_mm[1], fwhm_mm[2]));
+    double pitch_mm = 0;
     for (int m = 0; scanner != NULL && m < scanner->num_modules; m++)
         pitch_mm = fmax(pitch_mm, fmax(scanner->modules[m].pitch_mm[0], scanner->modules[m].pitch_mm[1]));
-    for (int axis = 0; axis < 3; axis++)
-        if (op->psf.reach[axis] > 0) share = fmax(share, op->psf.weights[axis][1]);
     if (pitch_mm > 0 && widest_mm > many * pitch_mm) {
         lr_warn(op->params.log,
                 "the point spread function: a resolution of %g mm is much wider than the crystals of %g mm: is it the "
                 "FWHM in mm? What it spreads beyond the image's edge is not counted, so that the image's sum grows",
                 widest_mm, pitch_mm);
-    } else if (op->psf.is_on && share < negligible) {
-        lr_warn(op->params.log,
-                "the point spread function: a resolution of %g mm changes nothing on voxels of %g x %g x %g mm: is it "
-                "in mm?",
-                widest_mm, edge_mm[0], edge_mm[1], edge_mm[2]);
     }
 }
 

@@ -635,10 +635,10 @@ lr_status lr_yaml_read_fields(const struct lr_yaml *yaml, const struct lr_yaml_m
             if (word[0] != '\0' && word[strspn(word, "0123456789")] == '\0' && whole[0] != '\0' &&
                 whole[strspn(whole, "+-0123456789")] == '\0')
                 return lr_yaml_error(yaml, at, "unknown key '%s': decimals have a point: %s.%s", word, whole, word);
-            for (int n = 0; mapping->below != NULL && mapping->below[n][0] != NULL; n++) {
-                if (strcmp(word, mapping->below[n][0]) == 0)
+            for (int n = 0; yaml->below != NULL && yaml->below[n][0] != NULL; n++) {
+                if (strcmp(word, yaml->below[n][0]) == 0)
                     return lr_yaml_error(yaml, at, "unknown key '%s': it stands below '%s': indent it there", word,
-                                         mapping->below[n][1]);
+                                         yaml->below[n][1]);
             }
             const char *near = lr_nearest_word(word, names, (size_t)num_fields);
             return near != NULL && word[0] != '\0'

@@ -10,7 +10,8 @@
 #include <libfyaml.h>
 #include <lr/log.h>
 
-/* A document and its text. Only one thread may use it. Other source files use only the members `log` and `document`. */
+/* A document and its text. Only one thread may use it. Other source files use only the members `log`, `document`
+ * and `below`. */
 struct lr_yaml {
     char *name; /* owned */
     char *text; /* owned, zero terminated */
@@ -18,6 +19,9 @@ struct lr_yaml {
     struct fy_diag *diag;         /* owned */
     struct fy_parser *parser;     /* owned */
     struct fy_document *document; /* owned */
+    /* keys of the format, each with the key below which it stands, for errors about unknown keys; the last is NULL. Set
+     * by the reader of a format; NULL = none */
+    const char *const (*below)[2];
     const lr_log *log;
 };
 
@@ -83,10 +87,8 @@ struct lr_yaml_field {
 
 struct lr_yaml_mapping {
     struct fy_node *node;
-    struct fy_node *at;            /* the key of the mapping itself, where errors about missing keys point */
-    const char *what;              /* the mapping in words: "a ring" */
-    const char *const (*below)[2]; /* keys that belong one level deeper, and the key they belong to; NULL at the end, or
-                                      for none */
+    struct fy_node *at; /* the key of the mapping itself, where errors about missing keys point */
+    const char *what;   /* the mapping in words: "a ring" */
 };
 
 /* Reads the fields of a mapping. errors: LR_BAD_INPUT if the node is no mapping, and for unknown, repeated and missing

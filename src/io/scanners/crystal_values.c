@@ -19,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { MAX_WORD = 64 };
 
@@ -122,15 +121,9 @@ lr_status lr_crystal_values_read(const char *path, const lr_scanner *scanner, fl
     lr_file_head_read(path, &head);
     if (lr_events_head_format(&head) == LR_EVENTS_PETSIRD) return lr_petsird_values_read(path, scanner, values, log);
     struct reader reader = {.path = path, .log = log, .scanner = scanner, .values = values};
-    const int64_t most = (1 << 20) + 4 * (int64_t)MAX_WORD * scanner->num_crystals;
-    reader.file = lr_file_open(path, "", log);
+    const int64_t most = (64 << 20) + 4 * (int64_t)MAX_WORD * scanner->num_crystals;
+    reader.file = lr_file_open_text(path, "", most, log);
     if (reader.file == NULL) return LR_BAD_INPUT;
-    struct stat facts;
-    if (fstat(fileno(reader.file), &facts) != 0 || facts.st_size > most) {
-        fclose(reader.file);
-        return lr_error(log, LR_BAD_INPUT, "%s: is larger than %d numbers need, one for each crystal of %s", path,
-                        scanner->num_crystals, scanner->name);
-    }
     const struct lr_c_locale locale = lr_c_locale_enter();
     const lr_status status = read_file(&reader, lr_head_begins(&head, "\x93NUMPY", 6));
     lr_c_locale_leave(locale);
@@ -173,7 +166,7 @@ static lr_status read_profiles(const struct lr_yaml *yaml, lr_radial_profiles *p
         {"offset_step_mm", NULL, LR_YAML_POSITIVE, true, &profiles->offset_step_mm, NULL},
         {"profiles", NULL, LR_YAML_NODE, true, &rows, &rows_key},
     };
-    const struct lr_yaml_mapping mapping = {fy_document_root(yaml->document), NULL, "measured profiles", NULL};
+    const struct lr_yaml_mapping mapping = {fy_document_root(yaml->document), NULL, "measured profiles"};
     LR_TRY(lr_yaml_read_fields(yaml, &mapping, fields, sizeof(fields) / sizeof(fields[0])));
 
     const lr_log *log = yaml->log;

@@ -127,7 +127,7 @@ static lr_status lr_yaml_layers_read(const struct lr_yaml *yaml, const struct lr
             {"crystal_mu_per_mm", NULL, LR_YAML_POSITIVE, false, &layer->mu_per_mm, &mu_key},
             {"crystal_material", NULL, LR_YAML_NODE, false, &material.value, &material.key},
         };
-        const struct lr_yaml_mapping mapping = {node, node, "a layer", NULL};
+        const struct lr_yaml_mapping mapping = {node, node, "a layer"};
         layers->count++;
         LR_TRY(lr_yaml_read_fields(yaml, &mapping, fields, NUM_FIELDS(fields)));
         LR_TRY(lr_yaml_material_read(yaml, &material, mu_key, &layer->mu_per_mm));
@@ -173,7 +173,7 @@ static const double max_tilt_rad = 1e-3;
 
 /* A scanner being read. */
 struct draft {
-    const struct lr_yaml *yaml;
+    struct lr_yaml *yaml;
     struct lr_yaml_entry ring, module, modules, coincidence, tof, source, unverified, castor;
     struct fy_node *module_difference, *ring_difference;
     char *name;
@@ -273,7 +273,7 @@ static lr_status read_module(struct draft *draft, struct fy_node *node, lr_modul
         {"layer", NULL, LR_YAML_INDEX, false, &module->layer, &layer_key},
         {"block", NULL, LR_YAML_INDEX, false, &module->block, NULL},
     };
-    const struct lr_yaml_mapping mapping = {node, node, "a module", NULL};
+    const struct lr_yaml_mapping mapping = {node, node, "a module"};
     LR_TRY(lr_yaml_read_fields(draft->yaml, &mapping, fields, NUM_FIELDS(fields)));
     LR_TRY(lr_yaml_material_read(draft->yaml, &material, mu_key, &module->mu_per_mm));
     draft->numbered = layer_key != NULL ? layer_key : draft->numbered;
@@ -376,7 +376,7 @@ static lr_status read_ring(struct draft *draft)
         {"rings", NULL, LR_YAML_COUNT, false, &ring->rings, &rings_key},
         {"ring_pitch_mm", NULL, LR_YAML_POSITIVE, false, &ring->ring_pitch_mm, &pitch_key},
     };
-    const struct lr_yaml_mapping ring_mapping = {draft->ring.value, draft->ring.key, "a ring", NULL};
+    const struct lr_yaml_mapping ring_mapping = {draft->ring.value, draft->ring.key, "a ring"};
     LR_TRY(lr_yaml_read_fields(yaml, &ring_mapping, ring_fields, NUM_FIELDS(ring_fields)));
     if (ring->rings > 1 && pitch_key == NULL) {
         return lr_yaml_error(yaml, rings_key, "%d rings need 'ring_pitch_mm', the distance from ring to ring",
@@ -393,7 +393,7 @@ static lr_status read_ring(struct draft *draft)
         {"block_gap_mm", NULL, LR_YAML_WIDTH_PAIR, false, ring->block_gap_mm, &gap_key},
         {"layers", NULL, LR_YAML_NODE, false, &layer_list.value, &layer_list.key},
     };
-    const struct lr_yaml_mapping panel_mapping = {draft->module.value, draft->module.key, "a module", NULL};
+    const struct lr_yaml_mapping panel_mapping = {draft->module.value, draft->module.key, "a module"};
     LR_TRY(lr_yaml_read_fields(yaml, &panel_mapping, panel_fields, NUM_FIELDS(panel_fields)));
     LR_TRY(lr_yaml_crystals_read(yaml, &crystals, &draft->panel));
     for (int k = 0; k < 2; k++) {
@@ -461,7 +461,8 @@ static lr_status read_draft(struct draft *draft)
                                            {"face_mm", "module"},     {"depth_mm", "module"},
                                            {"layers", "module"},      {"field_of_view_mm", "coincidence"},
                                            {"resolution_ps", "tof"},  {NULL, NULL}};
-    const struct lr_yaml_mapping mapping = {root, root, "a scanner", below};
+    draft->yaml->below = below;
+    const struct lr_yaml_mapping mapping = {root, root, "a scanner"};
     LR_TRY(lr_yaml_read_fields(draft->yaml, &mapping, fields, NUM_FIELDS(fields)));
     LR_TRY(lr_yaml_material_read(draft->yaml, &material, mu_key, &draft->params.crystal_mu_per_mm));
     lr_coincidence *rules = &draft->params.coincidence;
@@ -471,14 +472,14 @@ static lr_status read_draft(struct draft *draft)
         {"max_ring_difference", NULL, LR_YAML_INDEX, false, &rules->max_ring_difference, &draft->ring_difference},
     };
     if (draft->coincidence.key != NULL) {
-        const struct lr_yaml_mapping inner = {draft->coincidence.value, draft->coincidence.key, "a coincidence", NULL};
+        const struct lr_yaml_mapping inner = {draft->coincidence.value, draft->coincidence.key, "a coincidence"};
         LR_TRY(lr_yaml_read_fields(draft->yaml, &inner, rule_fields, NUM_FIELDS(rule_fields)));
         rules->limits_ring_difference = draft->ring_difference != NULL;
     }
     const struct lr_yaml_field resolution = {
         "resolution_ps", NULL, LR_YAML_POSITIVE, true, &draft->params.tof_resolution_ps, NULL};
     if (draft->tof.key != NULL) {
-        const struct lr_yaml_mapping inner = {draft->tof.value, draft->tof.key, "a tof", NULL};
+        const struct lr_yaml_mapping inner = {draft->tof.value, draft->tof.key, "a tof"};
         LR_TRY(lr_yaml_read_fields(draft->yaml, &inner, &resolution, 1));
     }
     LR_TRY(append_texts(draft, "source", &draft->source));

@@ -238,7 +238,7 @@ static lr_status read_grid(const struct lr_yaml *yaml, const struct lr_yaml_entr
         {"voxel_mm", NULL, LR_YAML_VECTOR, true, grid->voxel_mm, &voxel_at},
         {"origin_mm", NULL, LR_YAML_VECTOR, true, grid->origin_mm, NULL},
     };
-    const struct lr_yaml_mapping mapping = {entry->value, entry->key, "a grid", NULL};
+    const struct lr_yaml_mapping mapping = {entry->value, entry->key, "a grid"};
     if (entry->key == NULL) return LR_OK;
     LR_TRY(lr_yaml_read_fields(yaml, &mapping, fields, NUM_FIELDS(fields)));
     LR_TRY(take_wholes(yaml, &fields[0], 1, grid->size));
@@ -259,7 +259,7 @@ static lr_status read_camera(const struct lr_yaml *yaml, const struct lr_yaml_en
         {"up", NULL, LR_YAML_VECTOR, true, session->up, NULL},
         {"view_angle_deg", NULL, LR_YAML_NOT_NEGATIVE, false, &session->view_angle_deg, &angle_at},
     };
-    const struct lr_yaml_mapping mapping = {entry->value, entry->key, "a camera", NULL};
+    const struct lr_yaml_mapping mapping = {entry->value, entry->key, "a camera"};
     session->has_camera = entry->key != NULL;
     if (entry->key == NULL) return LR_OK;
     LR_TRY(lr_yaml_read_fields(yaml, &mapping, fields, NUM_FIELDS(fields)));
@@ -283,7 +283,7 @@ static lr_status read_voxel(const struct lr_yaml *yaml, const struct lr_yaml_ent
         {"absorption", NULL, LR_YAML_TEXT, false, &absorption, &absorption_at},
         {"backend", NULL, LR_YAML_TEXT, false, &backend, &backend_at},
     };
-    const struct lr_yaml_mapping mapping = {entry->value, entry->key, "a voxel", NULL};
+    const struct lr_yaml_mapping mapping = {entry->value, entry->key, "a voxel"};
     if (entry->key == NULL) return LR_OK;
     int mode = LR_MODE_AUTO, without = 0;
     lr_status status = lr_yaml_read_fields(yaml, &mapping, fields, NUM_FIELDS(fields));
@@ -310,7 +310,7 @@ static lr_status read_lor(const struct lr_yaml *yaml, const struct lr_yaml_entry
         {"kernel", NULL, LR_YAML_TEXT, false, &kernel, &kernel_at},
         {"tof_mm", NULL, LR_YAML_NUMBER, false, &session->tof_mm, &tof_at},
     };
-    const struct lr_yaml_mapping mapping = {entry->value, entry->key, "a LOR", NULL};
+    const struct lr_yaml_mapping mapping = {entry->value, entry->key, "a LOR"};
     session->has_lor = entry->key != NULL;
     if (entry->key == NULL) return LR_OK;
     lr_status status = lr_yaml_read_fields(yaml, &mapping, fields, NUM_FIELDS(fields));
@@ -335,7 +335,7 @@ static lr_status read_recon(const struct lr_yaml *yaml, const struct lr_yaml_ent
     };
     static const char *const *const words[3] = {families, algorithms, elements};
     int *const numbers[3] = {&session->recon_family, &session->recon_algorithm, &session->recon_elements};
-    const struct lr_yaml_mapping mapping = {entry->value, entry->key, "a reconstruction", NULL};
+    const struct lr_yaml_mapping mapping = {entry->value, entry->key, "a reconstruction"};
     session->has_recon = entry->key != NULL;
     if (entry->key == NULL) return LR_OK;
     lr_status status = lr_yaml_read_fields(yaml, &mapping, fields, NUM_FIELDS(fields));
@@ -365,7 +365,7 @@ static lr_status read_ranges(const struct lr_yaml *yaml, const struct lr_yaml_en
             {"low", NULL, LR_YAML_NUMBER, true, &range->low, NULL},
             {"high", NULL, LR_YAML_NUMBER, true, &range->high, &high_at},
         };
-        const struct lr_yaml_mapping mapping = {item, entry->key, "a range", NULL};
+        const struct lr_yaml_mapping mapping = {item, entry->key, "a range"};
         lr_status status = lr_yaml_read_fields(yaml, &mapping, fields, NUM_FIELDS(fields));
         if (status == LR_OK && strlen(name) >= LR_SESSION_NAME)
             status = lr_yaml_error(yaml, name_at, "'name' must have at most %d bytes", LR_SESSION_NAME - 1);
@@ -399,7 +399,7 @@ static lr_status read_shown(const struct lr_yaml *yaml, const struct lr_yaml_ent
         {"combined", NULL, LR_YAML_TEXT, false, &words[4], &words_at[4]},
         {"opacity", NULL, LR_YAML_NUMBER, false, &session->opacity, &opacity_at},
     };
-    const struct lr_yaml_mapping mapping = {entry->value, entry->key, "what is shown", NULL};
+    const struct lr_yaml_mapping mapping = {entry->value, entry->key, "what is shown"};
     int shown[WORDS] = {0, 1, 1, 0, 0}, wholes[3] = {0};
     if (entry->key == NULL) return LR_OK;
     session->has_shown = true;
@@ -446,7 +446,7 @@ static lr_status read_document(const struct lr_yaml *yaml, struct lr_view_sessio
         {"second", NULL, LR_YAML_TEXT, false, &session->second, NULL},
     };
     struct fy_node *root = fy_document_root(yaml->document);
-    const struct lr_yaml_mapping mapping = {root, root, "a session", NULL};
+    const struct lr_yaml_mapping mapping = {root, root, "a session"};
     lr_status status = lr_yaml_read_fields(yaml, &mapping, fields, NUM_FIELDS(fields));
     if (status == LR_OK && version != SESSION_VERSION) {
         status = lr_yaml_error(yaml, version_at, "this is a session of version %d, and this program knows version %d",
